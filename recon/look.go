@@ -69,6 +69,27 @@ type Look struct {
 	Found     []EffectIdentity
 }
 
+// Covers reports whether the look asked about the place where the effect of an
+// operation would be: the kind, account and mode, and a subject that holds it. An
+// operation whose account is not known is covered by nothing. It says nothing of
+// whether the look's silence counts; rules judge that with the sheet.
+func (l Look) Covers(o Operation, kind string) bool {
+	if o.Account == "" || l.Kind != kind || l.Account != o.Account || l.Mode != o.Mode {
+		return false
+	}
+	switch {
+	case l.EffectID != "":
+		return l.EffectID == o.EffectID
+	case l.Key != "":
+		return l.Key == o.Key
+	case l.Reference != "":
+		return l.Reference == string(o.ID) || o.Group != "" && l.Reference == o.Group
+	case l.Parent != "":
+		return l.Parent == o.Parent
+	}
+	return !l.Window.From.After(o.FirstPossible()) && l.Window.To.After(o.FirstPossible())
+}
+
 // Coverage says that a range was listed completely at a time, by which look.
 type Coverage struct {
 	Source  SourceName

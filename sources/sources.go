@@ -63,23 +63,3 @@ type Raw struct {
 	Effect recon.EffectIdentity
 	Bytes  []byte
 }
-
-// Covers reports whether a look asked about the place where the operation's effect
-// would be: the same kind, account and mode, and a subject that holds it. It says
-// nothing about whether its silence counts; rules decide that with the sheet.
-func Covers(l recon.Look, q Question) bool {
-	if l.Kind != q.Kind || l.Account != q.Account || l.Mode != q.Mode {
-		return false
-	}
-	switch {
-	case l.EffectID != "":
-		return l.EffectID == q.EffectID
-	case l.Key != "":
-		return l.Key == q.Key
-	case l.Reference != "":
-		return l.Reference == string(q.Operation) || l.Reference == q.Group
-	case l.Parent != "":
-		return l.Parent == q.Parent
-	}
-	return !l.Window.From.After(q.From)
-}
