@@ -54,8 +54,14 @@ type Finding struct {
 	Money      Money        // at risk
 	State      FindingState
 	OpenedAt   time.Time
+	EndedAt    time.Time // when it ended or was settled; zero while it is open
+	Ending     string    // how, in one sentence for people; empty while it is open
 	Version    int64
 }
+
+// Open reports whether the finding still waits for somebody or something. A finding
+// that was just raised and is not stored yet has no state and is open.
+func (f Finding) Open() bool { return f.State != FindingSettled && f.State != FindingEnded }
 
 // Fingerprint identifies what the finding is about: sha256 in hex over the JSON
 // array [kind, source, sorted operation ids, sorted effect ids]. Free text never
@@ -77,15 +83,4 @@ func (f Finding) Fingerprint() string {
 	}
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
-}
-
-// Notice is one message that somebody must get, planned together with the finding
-// and delivered later from the outbox. It is unique per (finding, step, destination).
-type Notice struct {
-	ID          string
-	Finding     string // fingerprint
-	Step        string // "first", "ended"…
-	Destination string
-	Reason      string // why it is told now
-	DueAt       time.Time
 }
