@@ -133,6 +133,9 @@ type Sheet struct {
 	Webhooks     bool      `json:"webhooks"`      // it delivers signed events
 	PageSize     int       `json:"page_size"`
 	PerSecond    float64   `json:"per_second"` // requests a second that we allow ourselves
+	// Exponents are the currencies whose minor unit at this provider is not that of
+	// ISO 4217, with their number of decimals. Only screens for people use it.
+	Exponents map[string]int `json:"exponents,omitempty"`
 }
 
 // Account is one account and mode of a source.

@@ -14,7 +14,7 @@ type Money struct {
 func (m Money) IsZero() bool { return m.Minor == 0 }
 
 // String gives minor units and currency, such as "4200 EUR minor". Screens for
-// people format with the currency's exponent instead (package reports).
+// people use Text, which knows the currency's decimals.
 func (m Money) String() string {
 	if m.IsZero() {
 		return "no amount"

@@ -51,7 +51,7 @@ type AbsencePolicy struct {
 
 // Policy is what may be done with the operations of one action. Versions are never
 // edited in place. The JSON names are those of the configuration and of
-// policies.body; system to repeat_answer are written there from the source's sheet.
+// policies.body; system to exponents are written there from the source's sheet.
 type Policy struct {
 	Action  string `json:"action"`
 	Version int    `json:"version,omitempty"`
@@ -90,6 +90,8 @@ type Policy struct {
 	Accounts     []Account `json:"accounts,omitempty"`
 	Marker       string    `json:"marker,omitempty"`
 	RepeatAnswer bool      `json:"repeat_answer,omitempty"`
+	// Exponents are the provider's own, as Sheet.Exponents says.
+	Exponents map[string]int `json:"exponents,omitempty"`
 }
 
 // DefaultPolicy is the policy of an action that configures nothing: the cautious

@@ -1,0 +1,121 @@
+package recon
+
+import (
+	"testing"
+	"time"
+)
+
+func TestSpansAreCutNeverRoundedUp(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		d    time.Duration
+		want string
+	}{
+		{0, "0 s"},
+		{999 * time.Millisecond, "0 s"},
+		{59*time.Second + 999*time.Millisecond, "59 s"},
+		{90 * time.Second, "1 min 30 s"},
+		{time.Hour, "1 h"},
+		{3*time.Hour + 10*time.Minute + 59*time.Second, "3 h 10 min"},
+		{24*time.Hour + 59*time.Minute, "1 d"},
+		{50 * time.Hour, "2 d 2 h"},
+		{-90 * time.Second, "1 min 30 s"},
+	}
+	for _, tt := range tests {
+		if got := Duration(tt.d).Text(); got != tt.want {
+			t.Errorf("%v: got %q, want %q", tt.d, got, tt.want)
+		}
+	}
+}
+
+func TestEveryKindAndStateHasWordsOfItsOwn(t *testing.T) {
+	t.Parallel()
+	seen := map[string]string{}
+	say := func(name, text string) {
+		if text == "" || text == name {
+			t.Errorf("%s has no words for people", name)
+		}
+		if other, ok := seen[text]; ok {
+			t.Errorf("%s and %s have the same words", name, other)
+		}
+		seen[text] = name
+	}
+	for _, k := range FindingKinds {
+		say(string(k), k.Text())
+	}
+	for _, s := range States {
+		say(string(s), s.Text())
+	}
+}
+
+func TestTheSafeRetryWindowIsToldAsItIs(t *testing.T) {
+	t.Parallel()
+	at := func(s string) time.Time {
+		v, err := time.Parse(time.RFC3339, s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	keys := Policy{KeyLifetime: Duration(24 * time.Hour), KeyMargin: Duration(30 * time.Minute)}
+	unknown := Operation{Source: "stripe-main", State: Unknown, KeyExpiresAt: at("2026-03-02T02:00:00Z")}
+	stored := unknown
+	stored.LastClass = ClassStoredError
+	closed := unknown
+	closed.State = Succeeded
+	tests := []struct {
+		name string
+		op   Operation
+		pol  Policy
+		now  string
+		want string
+	}{
+		{"open, time left", unknown, keys, "2026-03-01T22:20:00Z", "safe retry with the same key ends in 3 h 10 min"},
+		{"the last second", unknown, keys, "2026-03-02T01:29:59Z", "safe retry with the same key ends in 1 s"},
+		{"the margin has begun", unknown, keys, "2026-03-02T01:30:00Z", "safe retry is over since 0 s: sending it again could do it twice"},
+		{"long over", unknown, keys, "2026-03-03T01:30:00Z", "safe retry is over since 1 d: sending it again could do it twice"},
+		{"a stored error answers every retry", stored, keys, "2026-03-01T22:20:00Z", "a retry with the same key only repeats the provider's stored error"},
+		{"no keys", Operation{Source: "post", State: Unknown}, Policy{}, "2026-03-01T22:20:00Z", "there is no safe retry: post keeps no keys"},
+		{"not sent", Operation{Source: "stripe-main", State: Pending}, keys, "2026-03-01T22:20:00Z", "nothing was sent yet"},
+		{"closed", closed, keys, "2026-03-01T22:20:00Z", ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			got := Story{Operation: tt.op, Policy: tt.pol}.SafeRetry(at(tt.now))
+			if got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func TestAnAnswerNamesOnlyTheOperationsOwnEffects(t *testing.T) {
+	t.Parallel()
+	mine := Effect{ID: "re_1", System: "stripe", Account: "acct_1", Mode: "live", Status: InFlight}
+	others := EffectIdentity{System: "stripe", Account: "acct_1", Mode: "live", ID: "re_2"}
+	test := mine
+	test.Mode = "test"
+	s := Story{Effects: []Effect{mine}}
+	tests := []struct {
+		name string
+		look Look
+		want string
+	}{
+		{"ours among others", Look{Outcome: Found, Complete: true, Found: []EffectIdentity{others, mine.Identity()}}, "found re_1 (in flight)"},
+		{"only others", Look{Outcome: Found, Complete: true, Found: []EffectIdentity{others}}, "1 there, none of them ours"},
+		{"the same id in another mode is another effect", Look{Outcome: Found, Complete: true, Found: []EffectIdentity{test.Identity()}}, "1 there, none of them ours"},
+		{"a list that broke off proves nothing", Look{Outcome: Found, Found: []EffectIdentity{others}}, "ours was not seen, but the look was not complete"},
+		{"absent", Look{Outcome: Absent, Complete: true}, "not there"},
+		{"blind is never absent", Look{Outcome: Blind, Fault: "rate_limited"}, "could not look: it allowed no more requests"},
+		{"blind without a reason", Look{Outcome: Blind}, "could not look: no reason given"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			if got := s.Answer(tt.look); got != tt.want {
+				t.Errorf("got %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
