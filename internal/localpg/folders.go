@@ -1,0 +1,173 @@
+package localpg
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// socketDirPrefix begins the name of a socket's folder that did not fit below the
+// cluster's own folder.
+const socketDirPrefix = "reconciler-pg-"
+
+// makeDir makes the folder and those above it. Root's folder may be entered (not listed)
+// by others, since the programs run as another user; an ordinary user's is closed.
+// It returns the absolute path.
+func makeDir(dir string) (string, error) {
+	if dir == "" {
+		return "", errors.New("a local PostgreSQL needs a folder to live in")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", fmt.Errorf("folder of the local PostgreSQL: %w", err)
+	}
+	if err := os.MkdirAll(filepath.Dir(dir), 0o755); err != nil {
+		return "", fmt.Errorf("make the folder above the local PostgreSQL: %w", err)
+	}
+	err = os.Mkdir(dir, 0o700)
+	switch {
+	case errors.Is(err, fs.ErrExist):
+		return dir, nil
+	case err != nil:
+		return "", fmt.Errorf("make the folder of the local PostgreSQL: %w", err)
+	case os.Geteuid() == 0:
+		return dir, os.Chmod(dir, 0o711)
+	}
+	return dir, nil
+}
+
+// makeTempDir makes a folder for a throwaway server, where the user that will run it can
+// reach it.
+func makeTempDir() (string, error) {
+	dir, err := os.MkdirTemp(reachableTemp(), "reconciler-throwaway-")
+	if err != nil {
+		return "", fmt.Errorf("make a temporary folder: %w", err)
+	}
+	if os.Geteuid() == 0 {
+		return dir, os.Chmod(dir, 0o711)
+	}
+	return dir, nil
+}
+
+// reachableTemp is the folder for temporary files; for root /tmp instead, if TMPDIR is
+// one of those that PostgreSQL's user cannot enter.
+func reachableTemp() string {
+	if os.Geteuid() != 0 {
+		return os.TempDir()
+	}
+	a, err := chooseAccount(filepath.Join(os.TempDir(), "no such data"), "")
+	if err != nil || a.closedFolder(os.TempDir()) != "" {
+		return "/tmp"
+	}
+	return os.TempDir()
+}
+
+// makeSocketDir makes the folder of the socket. A socket's path has a hard limit (107
+// bytes on Linux, 103 on macOS), so a deep folder gets a short one elsewhere, under a
+// name that nobody can make first.
+func (c *Cluster) makeSocketDir() (string, error) {
+	dir := filepath.Join(c.dir, "run")
+	if !socketFits(dir) {
+		base := shortBase()
+		if base == "" {
+			return "", fmt.Errorf("no folder is short enough for a socket (%d bytes); set TMPDIR to a short path", socketLimit())
+		}
+		made, err := os.MkdirTemp(base, socketDirPrefix)
+		if err != nil {
+			return "", fmt.Errorf("make the socket's folder: %w", err)
+		}
+		return made, c.account.own(made)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return "", fmt.Errorf("make the socket's folder: %w", err)
+	}
+	if err := os.Chmod(dir, 0o700); err != nil {
+		return "", fmt.Errorf("close the socket's folder: %w", err)
+	}
+	return dir, c.account.own(dir)
+}
+
+// retireSocketNote takes away the note that a killed process left, so that nobody joins
+// the server that is ending with it. The name stays known until that server has ended,
+// since it may have to be asked to.
+func (c *Cluster) retireSocketNote() error {
+	err := os.Rename(c.socketNote(), c.socketNote()+".old")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("take away the note of a server that has ended: %w", err)
+	}
+	return nil
+}
+
+// removeRetiredSocket removes what is left of the socket that a retired note names.
+func (c *Cluster) removeRetiredSocket() {
+	old, err := readSocketNote(c.socketNote() + ".old")
+	if err != nil {
+		return
+	}
+	if old != c.socketDir {
+		removeSocketDir(old)
+	}
+	os.Remove(c.socketNote() + ".old")
+}
+
+// removeSocketDir removes a short socket folder with the two files that PostgreSQL keeps
+// in it. It removes nothing else: the name was read from a file.
+func removeSocketDir(dir string) {
+	if !strings.HasPrefix(filepath.Base(dir), socketDirPrefix) {
+		return
+	}
+	os.Remove(filepath.Join(dir, socketFile))
+	os.Remove(filepath.Join(dir, socketFile+".lock"))
+	os.Remove(dir)
+}
+
+// socketNote is the file that says where the socket is while the server is ready.
+func (c *Cluster) socketNote() string { return filepath.Join(c.dir, "socket") }
+
+func readSocketNote(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read where the socket is: %w", err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// writeSocketNote is atomic, so that a reader sees a whole path or none.
+func (c *Cluster) writeSocketNote() error {
+	fresh := c.socketNote() + ".new"
+	if err := os.WriteFile(fresh, []byte(c.socketDir+"\n"), 0o644); err != nil {
+		return fmt.Errorf("note where the socket is: %w", err)
+	}
+	if err := os.Rename(fresh, c.socketNote()); err != nil {
+		return fmt.Errorf("note where the socket is: %w", err)
+	}
+	return nil
+}
+
+const socketFile = ".s.PGSQL." + port
+
+// socketLimit is the longest path of a socket: sun_path less its final zero byte.
+func socketLimit() int {
+	if runtime.GOOS == "linux" {
+		return 107
+	}
+	return 103
+}
+
+func socketFits(dir string) bool {
+	return len(dir)+len("/"+socketFile) <= socketLimit()
+}
+
+// shortBase is a folder in which a short socket folder can be made, or "".
+func shortBase() string {
+	for _, base := range []string{reachableTemp(), "/tmp"} {
+		if socketFits(filepath.Join(base, socketDirPrefix+"0123456789")) {
+			return base
+		}
+	}
+	return ""
+}
