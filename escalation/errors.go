@@ -20,6 +20,8 @@ const (
 	// Refused: the destination refuses until somebody mends it: archived, unknown
 	// channel, revoked token.
 	Refused Kind = "refused"
+	// Rejected: this message is refused, whatever its form; others may pass.
+	Rejected Kind = "rejected"
 	// Gone: the message that should be edited is no longer there.
 	Gone Kind = "gone"
 )
