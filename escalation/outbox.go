@@ -12,12 +12,11 @@ import (
 // A notice that is claimed and never settled, because the process ended in between,
 // is due again at until, and then has Doubt.
 type Outbox interface {
-	// DueNotices gives the notices of one destination whose time has come, that are not
-	// delivered and that nobody holds: steps "first" before all others, then by due
-	// time. It is asked per destination, so that one that is out of order never hides
-	// another's. A notice of another step is due only once the first one that it edits
-	// (recon.Notice.Root) is delivered, so that an edit never runs ahead of its message.
-	DueNotices(ctx context.Context, destination string, now time.Time, limit int) ([]recon.Notice, error)
+	// DueNotices gives notices whose time has come, that are not delivered and that
+	// nobody holds: steps "first" before all others, then by due time. A notice of
+	// another step is due only once the first one that it edits (recon.Notice.Root) is
+	// delivered, so that an edit never runs ahead of its message.
+	DueNotices(ctx context.Context, now time.Time, limit int) ([]recon.Notice, error)
 	// ClaimNotice takes the right to send one notice until a time, by one atomic change
 	// committed before the request is made; false when another has it or it is done.
 	ClaimNotice(ctx context.Context, id string, now, until time.Time) (bool, error)

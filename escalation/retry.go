@@ -2,7 +2,6 @@ package escalation
 
 import (
 	"errors"
-	"log/slog"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -20,24 +19,23 @@ const (
 	// lostWait lets a request whose answer was lost come to its end before the channel
 	// is searched for its message.
 	lostWait = 15 * time.Second
-	// looksBeforeRepeat is how many tries may be spent on a look-back that fails for the
-	// moment. Then the message is sent as a repeat: rather twice than never.
+	// looksBeforeRepeat is how many look-backs in a row may fail for the moment. Then the message is sent as a repeat: rather twice than never.
 	looksBeforeRepeat = 5
 )
 
 // outcome is what follows from one try.
 type outcome struct {
-	receipt  recon.Receipt
 	delivery recon.Delivery
 	result   Result
 	hold     time.Time // the destination gets nothing before; zero: no wait
 }
 
-func (o outcome) level() slog.Level {
-	if o.delivery.Undelivered {
-		return slog.LevelError
-	}
-	return slog.LevelWarn
+// heldBack is the outcome of a notice that comes due while its destination is left
+// alone. Nothing is sent for it, so it adds no doubt.
+func (o outcome) heldBack(n recon.Notice) outcome {
+	o.delivery.Doubt = n.Doubt
+	o.delivery.Next = o.hold
+	return o
 }
 
 // judgeFailure says what becomes of a notice whose request failed, and until when
@@ -77,10 +75,10 @@ func judgeFailure(n recon.Notice, err error, failures int, now time.Time) outcom
 }
 
 // worthLookingAgain reports whether a look-back that failed should be tried again
-// before anything is posted: it failed for the moment, and not for too long yet.
-func worthLookingAgain(n recon.Notice, err error) bool {
+// before anything is posted: it failed for the moment, and not too often in a row.
+func worthLookingAgain(err error, before int) bool {
 	if errors.Is(err, Refused) {
 		return false // it may never look: a scope is missing
 	}
-	return n.Tries < looksBeforeRepeat
+	return before+1 < looksBeforeRepeat
 }

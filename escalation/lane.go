@@ -1,0 +1,147 @@
+package escalation
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+const (
+	// claim is how long a notice is held: longer than a look-back of several pages and
+	// two posts at ten seconds each.
+	claim = 2 * time.Minute
+	// settleWithin bounds the recording of a message that was sent while the process
+	// was told to stop.
+	settleWithin = 5 * time.Second
+)
+
+// lane is one destination: its pace, and what is remembered of its faults.
+type lane struct {
+	*Deliverer
+	name     string
+	notifier Notifier
+	pace     *rate.Limiter
+	failures int // in a row
+	blind    int // look-backs that failed in a row
+	// last is the outcome that holds the lane back. Until last.hold no request is made,
+	// and notices that come due get the same outcome.
+	last outcome
+}
+
+func newLane(d *Deliverer, name string) *lane {
+	// One a second is what Slack and most others allow in one channel.
+	return &lane{Deliverer: d, name: name, notifier: d.Notifiers[name], pace: rate.NewLimiter(rate.Every(time.Second), 1)}
+}
+
+// one claims a notice, delivers it and records how it went.
+func (l *lane) one(ctx context.Context, n recon.Notice) error {
+	held := l.Now().Before(l.last.hold)
+	if !held {
+		if err := l.wait(ctx); err != nil {
+			return err
+		}
+	}
+	story, err := l.Stories.Story(ctx, n.Operation)
+	if err != nil {
+		return fmt.Errorf("read operation %s for notice %s: %w", n.Operation, n.ID, err)
+	}
+	now := l.Now()
+	ok, err := l.Outbox.ClaimNotice(ctx, n.ID, now, now.Add(claim))
+	if err != nil {
+		return fmt.Errorf("claim notice %s: %w", n.ID, err)
+	}
+	if !ok {
+		return nil
+	}
+	var out outcome
+	if held {
+		out = l.last.heldBack(n)
+	} else {
+		out = l.try(ctx, n, story)
+	}
+	if l.Observe != nil {
+		l.Observe(l.name, out.result)
+	}
+	// What was posted must be recorded even when the process was told to stop meanwhile.
+	sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
+	defer cancel()
+	if err := l.Outbox.SettleNotice(sctx, n.ID, out.delivery, l.Now()); err != nil {
+		return fmt.Errorf("record notice %s: %w", n.ID, err)
+	}
+	return nil
+}
+
+// try makes the requests and judges how they went.
+func (l *lane) try(ctx context.Context, n recon.Notice, story recon.Story) outcome {
+	receipt, result, err := l.deliver(ctx, n, story)
+	if err == nil {
+		l.failures, l.last = 0, outcome{}
+		return outcome{delivery: recon.Delivery{Receipt: receipt}, result: result}
+	}
+	out := judgeFailure(n, err, l.failures, l.Now())
+	if !out.hold.IsZero() {
+		l.failures++
+		l.last = out
+	}
+	level := slog.LevelWarn
+	if out.delivery.Undelivered {
+		level = slog.LevelError
+	}
+	l.log().LogAttrs(ctx, level, "notice not delivered", slog.String("destination", l.name),
+		slog.String("notice", n.ID), slog.String("operation", string(n.Operation)),
+		slog.String("error", err.Error()), slog.Time("next", out.delivery.Next))
+	return out
+}
+
+// deliver makes the requests for one notice.
+func (l *lane) deliver(ctx context.Context, n recon.Notice, story recon.Story) (recon.Receipt, Result, error) {
+	if l.notifier == nil {
+		return recon.Receipt{}, "", &Error{Destination: l.name, Op: "deliver", Kind: Refused, Code: "no such destination in the configuration"}
+	}
+	m, err := message(n, story, l.Now())
+	if err != nil {
+		return recon.Receipt{}, "", &Error{Destination: l.name, Op: "make message", Kind: Rejected, Code: err.Error()}
+	}
+	if n.Step == StepFirst {
+		return l.post(ctx, n, m)
+	}
+	err = l.notifier.Edit(ctx, n.Root, m)
+	if errors.Is(err, Gone) {
+		// The old message cannot be changed any more. It may still say "open", so the end
+		// is told anew.
+		return l.post(ctx, n, m)
+	}
+	return n.Root, Edited, err
+}
+
+// post sends a new message, after looking for an earlier one where there may be one.
+func (l *lane) post(ctx context.Context, n recon.Notice, m Message) (recon.Receipt, Result, error) {
+	if !n.Doubt {
+		r, err := l.notifier.Send(ctx, m)
+		return r, Posted, err
+	}
+	r, found, err := l.notifier.Find(ctx, n.ID, n.FirstTry.Add(-recon.ClockSkew))
+	if err != nil && worthLookingAgain(err, l.blind) {
+		l.blind++
+		return recon.Receipt{}, "", fmt.Errorf("look for an earlier post: %w", err)
+	}
+	l.blind = 0
+	if err == nil && found {
+		return r, Recovered, nil
+	}
+	m.Repeat = true
+	r, err = l.notifier.Send(ctx, m)
+	return r, Repeated, err
+}
+
+// wait keeps the pace.
+func (l *lane) wait(ctx context.Context) error {
+	now := l.Now()
+	return l.pause(ctx, l.pace.ReserveN(now, 1).DelayFrom(now))
+}
