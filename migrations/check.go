@@ -1,0 +1,113 @@
+package migrations
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"io/fs"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// Behind says that the database's schema is older than this program, or not there.
+type Behind struct {
+	Have, Want int64 // versions; Have is 0 when there is no schema
+}
+
+func (e *Behind) Error() string {
+	if e.Have == 0 {
+		return "the database has no reconciler schema: run `reconciler migrate up`"
+	}
+	return fmt.Sprintf("the database's schema is version %d and this program needs %d: run `reconciler migrate up`", e.Have, e.Want)
+}
+
+// Newer says that the database's schema was made by a newer program. Working on it
+// could close operations by rules that no longer hold, so it is refused.
+type Newer struct {
+	Have, Want int64
+}
+
+func (e *Newer) Error() string {
+	return fmt.Sprintf("the database's schema is version %d and this program knows only %d: use the newer program; nothing was changed", e.Have, e.Want)
+}
+
+// Querier is a connection, a pool or a transaction of pgx.
+type Querier interface {
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// Check reports whether the database has exactly the schema that this program knows:
+// nil, *Behind or *Newer.
+func Check(ctx context.Context, conn Querier) error {
+	want, err := newest()
+	if err != nil {
+		return err
+	}
+	// to_regclass first: naming a table that is not there is an error of its own.
+	var exists bool
+	if err := conn.QueryRow(ctx, `SELECT to_regclass('reconciler.schema_version') IS NOT NULL`).Scan(&exists); err != nil {
+		return fmt.Errorf("look for the schema's version: %w", err)
+	}
+	if !exists {
+		return &Behind{Want: want}
+	}
+	var have int64
+	if err := conn.QueryRow(ctx, versionQuery).Scan(&have); err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	return compare(have, want)
+}
+
+const versionQuery = `SELECT coalesce(max(version_id), 0) FROM reconciler.schema_version WHERE is_applied`
+
+func compare(have, want int64) error {
+	switch {
+	case have < want:
+		return &Behind{Have: have, Want: want}
+	case have > want:
+		return &Newer{Have: have, Want: want}
+	}
+	return nil
+}
+
+func refuseNewer(ctx context.Context, db *sql.DB) error {
+	want, err := newest()
+	if err != nil {
+		return err
+	}
+	exists, err := hasVersionTable(ctx, db)
+	if err != nil || !exists {
+		return err
+	}
+	var have int64
+	if err := db.QueryRowContext(ctx, versionQuery).Scan(&have); err != nil {
+		return fmt.Errorf("read the schema's version: %w", err)
+	}
+	if have > want {
+		return &Newer{Have: have, Want: want}
+	}
+	return nil
+}
+
+func hasVersionTable(ctx context.Context, db *sql.DB) (bool, error) {
+	var exists bool
+	if err := db.QueryRowContext(ctx, `SELECT to_regclass('reconciler.schema_version') IS NOT NULL`).Scan(&exists); err != nil {
+		return false, fmt.Errorf("look for the schema's version: %w", err)
+	}
+	return exists, nil
+}
+
+// known lists the migrations' file names in order. They are numbered densely from 1,
+// which a test holds, so a name's place is its version.
+func known() ([]string, error) {
+	names, err := fs.Glob(FS, "*.sql")
+	if err != nil {
+		return nil, fmt.Errorf("list the migrations: %w", err)
+	}
+	return names, nil
+}
+
+func newest() (int64, error) {
+	names, err := known()
+	return int64(len(names)), err
+}
