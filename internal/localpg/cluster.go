@@ -120,7 +120,8 @@ func (c *Cluster) ServerArgs() []string {
 	set("fsync", "off")
 	set("full_page_writes", "off")
 	set("synchronous_commit", "off")
-	set("max_wal_size", "4GB")
+	// Its folder may be in memory.
+	set("max_wal_size", "256MB")
 	return args
 }
 

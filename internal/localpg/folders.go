@@ -43,7 +43,7 @@ func makeDir(dir string) (string, error) {
 // makeTempDir makes a folder for a throwaway server, where the user that will run it can
 // reach it.
 func makeTempDir() (string, error) {
-	dir, err := os.MkdirTemp(reachableTemp(), "reconciler-throwaway-")
+	dir, err := os.MkdirTemp(ReachableTemp(), "reconciler-throwaway-")
 	if err != nil {
 		return "", fmt.Errorf("make a temporary folder: %w", err)
 	}
@@ -53,9 +53,9 @@ func makeTempDir() (string, error) {
 	return dir, nil
 }
 
-// reachableTemp is the folder for temporary files; for root /tmp instead, if TMPDIR is
-// one of those that PostgreSQL's user cannot enter.
-func reachableTemp() string {
+// ReachableTemp is the folder for temporary files; for root it is /tmp instead, if TMPDIR
+// is one that the user who runs PostgreSQL cannot enter.
+func ReachableTemp() string {
 	if os.Geteuid() != 0 {
 		return os.TempDir()
 	}
@@ -164,7 +164,7 @@ func socketFits(dir string) bool {
 
 // shortBase is a folder in which a short socket folder can be made, or "".
 func shortBase() string {
-	for _, base := range []string{reachableTemp(), "/tmp"} {
+	for _, base := range []string{ReachableTemp(), "/tmp"} {
 		if socketFits(filepath.Join(base, socketDirPrefix+"0123456789")) {
 			return base
 		}

@@ -159,7 +159,7 @@ func startHeld(ctx context.Context, opt Options) (*Server, error) {
 			return nil, err
 		}
 		if time.Now().After(patience) {
-			if err := c.stopOrphan(ctx); err != nil {
+			if err := c.EndOrphan(ctx); err != nil {
 				return nil, err
 			}
 		}
@@ -267,10 +267,10 @@ func (c *Cluster) explain(err error, offset int64) error {
 	return fmt.Errorf("start the local PostgreSQL in %s: %w; its log %s ends with: %s", c.dir, err, c.LogPath(), lastLines(text, 4))
 }
 
-// stopOrphan ends a server that outlived the process that ran it. The process id in
+// EndOrphan ends a server that outlived the process that ran it. The process id in
 // PostgreSQL's own file may long belong to somebody else, so the server must first say
 // itself that it serves this folder.
-func (c *Cluster) stopOrphan(ctx context.Context) error {
+func (c *Cluster) EndOrphan(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
