@@ -21,3 +21,16 @@ func TestManyDatabases(t *testing.T) {
 		})
 	}
 }
+
+func TestMig(t *testing.T) {
+	for i := range 3 {
+		t0 := time.Now()
+		p := Pool(t, SimulatedTime(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)))
+		t.Log(i, time.Since(t0))
+		var x time.Time
+		if err := p.QueryRow(t.Context(), "select reconciler.clock()").Scan(&x); err != nil {
+			t.Fatal(err)
+		}
+		t.Log(x)
+	}
+}
