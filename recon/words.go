@@ -36,6 +36,34 @@ func (k FindingKind) Text() string {
 	return string(k)
 }
 
+// Advice says what a person who is told of such a finding should do first. It is
+// short on purpose: it is read at night.
+func (k FindingKind) Advice() string {
+	switch k {
+	case FindUnresolved:
+		return "Tell nobody yes or no, and do not send it under a new key: that could do it twice. It is asked again by itself; look at the provider if it cannot wait."
+	case FindMissing:
+		return "A complete look found nothing. Decide whether to do it again (under the same key while the safe retry lasts) or to drop it."
+	case FindOrphan:
+		return "Find out who made it. Adopt it or mark it as not ours."
+	case FindDuplicate:
+		return "Stop sending it. Compare the effects named here, and decide at the provider whether one must be taken back."
+	case FindMismatch:
+		return "Compare both sides' values. Correct it at the provider, or accept the difference."
+	case FindReversed:
+		return "It did not last. Tell whoever relies on it, and decide whether to do it another way."
+	case FindConflict:
+		return "Make sure that nobody does it again: our record said failed, and it is at the provider."
+	case FindNeverSent:
+		return "Nothing left the house. Decide whether it is still wanted."
+	case FindFailing:
+		return "Find out why before anyone tries again."
+	case FindBlind:
+		return "Nothing can be concluded until the provider answers. Check its status page and our credentials."
+	}
+	return ""
+}
+
 // Text says in plain words what the ledger believes.
 func (s State) Text() string {
 	switch s {
