@@ -45,7 +45,7 @@ func (s *Server) emit(p *place, typ string, o object, m moment) {
 		ObjectID: o.id(), Key: m.key, RequestID: m.requestID,
 		snapshot: snapshot(o), connected: p.platform != "", version: s.opt.APIVersion,
 	}
-	s.put(p, eventKind, e)
+	s.put(p, e)
 }
 
 // snapshot copies an object. Metadata is replaced as a whole when it changes, so that

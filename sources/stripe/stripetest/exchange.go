@@ -1,6 +1,7 @@
 package stripetest
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"net/http"
@@ -43,6 +44,10 @@ func (x *exchange) asked(at time.Time) moment {
 // serve takes a request through the provider's layers: authentication, limiter and
 // proxies (scripted), idempotency keys, validation, work.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, endpoint string, read reader) {
+	if !s.begin() {
+		panic(http.ErrAbortHandler)
+	}
+	defer s.running.Done()
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBody))
 	if err != nil {
 		panic(http.ErrAbortHandler) // the client went away or sent more than anyone needs
@@ -52,7 +57,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, endpoint string, 
 		s.leave(x)
 		panic(http.ErrAbortHandler)
 	}
-	s.say(w, x, s.run(x, told))
+	s.say(w, r, x, s.run(x, told))
 }
 
 // enter logs the call and asks the layers before the work; an answer ends the request.
@@ -65,7 +70,7 @@ func (s *Server) enter(r *http.Request, body []byte, endpoint string, read reade
 	form, formErr := url.ParseQuery(string(body))
 	x := &exchange{read: read, target: r.PathValue("id"), call: &Call{
 		At: now, Method: r.Method, Path: r.URL.Path, Endpoint: endpoint, Query: query, Form: form,
-		Key: r.Header.Get("Idempotency-Key"), RequestID: s.ids.next("req_", "")[:4+14],
+		Key: r.Header.Get("Idempotency-Key"), RequestID: s.requestID(),
 	}}
 	place, refused := s.authenticate(r)
 	if x.place = place; place != nil {
@@ -94,7 +99,7 @@ func (s *Server) enter(r *http.Request, body []byte, endpoint string, read reade
 // record logs a call.
 func (s *Server) record(c *Call) {
 	if c.listed() {
-		c.Page = s.page(c)
+		c.Page = cmp.Or(s.pages[c.run(c.cursor())], 1)
 	}
 	if len(s.calls) < maxCalls {
 		s.calls = append(s.calls, c)
@@ -131,9 +136,7 @@ func (s *Server) wait(ctx context.Context, f Fault) bool {
 func (s *Server) leave(x *exchange) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if x.key != nil {
-		x.dropKey()
-	}
+	x.dropKey()
 }
 
 // run executes a request that no layer has answered yet, and lets the fault change
@@ -189,14 +192,14 @@ func (s *Server) executeBadly(x *exchange, do work, now time.Time, later bool) a
 }
 
 // say writes the answer, or what the fault leaves of it.
-func (s *Server) say(w http.ResponseWriter, x *exchange, a answer) {
+func (s *Server) say(w http.ResponseWriter, r *http.Request, x *exchange, a answer) {
 	if a.status == 0 {
 		panic(http.ErrAbortHandler) // closes the connection without an answer
 	}
 	header := w.Header()
 	header.Set("Content-Type", "application/json")
 	header.Set("Request-Id", x.call.RequestID)
-	header.Set("Stripe-Version", s.opt.APIVersion)
+	header.Set("Stripe-Version", cmp.Or(r.Header.Get("Stripe-Version"), s.opt.APIVersion))
 	if x.call.Key != "" {
 		header.Set("Idempotency-Key", x.call.Key)
 	}

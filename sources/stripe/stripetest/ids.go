@@ -29,6 +29,9 @@ func (m idMaker) next(prefix, origin string) string {
 	return prefix + text[:idLength]
 }
 
+// requestID gives the id of a new request, which is shorter than an object's.
+func (s *Server) requestID() string { return s.ids.next("req_", "")[:len("req_")+14] }
+
 // chance reports whether an event of this probability happens for the n-th time of label.
 func (m idMaker) chance(probability float64, label string, n int) bool {
 	sum := m.hash("chance\x00"+label, n)

@@ -38,7 +38,7 @@ func (s *Server) createIntent(x *exchange) work {
 		if made.PaymentMethod != "" {
 			made.Status = "requires_confirmation"
 		}
-		s.put(x.place, intentKind, &made)
+		s.put(x.place, &made)
 		s.emit(x.place, "payment_intent.created", &made, m)
 		if confirm {
 			return s.confirmed(x.place, &made, expand, m)
@@ -133,7 +133,7 @@ func (s *Server) charge(p *place, i *PaymentIntent, status string, m moment) *Ch
 		c.FailureCode = "card_declined"
 	}
 	i.LatestCharge = c.ID
-	s.put(p, chargeKind, c)
+	s.put(p, c)
 	return c
 }
 

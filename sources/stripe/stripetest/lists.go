@@ -1,8 +1,8 @@
 package stripetest
 
 import (
+	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,15 +113,23 @@ func (s *Server) answerPage(x *exchange, l listing, q query) answer {
 	if e != nil {
 		return e.answer()
 	}
-	data := make([]map[string]any, len(rows))
-	for i, r := range rows {
-		data[i] = r.object.show(s.fixtures)
+	if more {
+		s.number(x.call, rows)
 	}
+	data := s.showAll(rows)
 	whole := map[string]any{"object": "list", "url": l.url, "has_more": more, "data": data}
 	if e := s.expand(x.place, whole, q.expand); e != nil {
 		return e.answer()
 	}
 	return ok(whole)
+}
+
+func (s *Server) showAll(rows []*row) []map[string]any {
+	shown := make([]map[string]any, len(rows))
+	for i, r := range rows {
+		shown[i] = r.object.show(s.fixtures)
+	}
+	return shown
 }
 
 // pageOf gives the rows of one page, newest first, and whether there are more in the
@@ -168,7 +176,7 @@ func (s *Server) pageOf(sh *shelf, k kind, q query) ([]*row, bool, *apiError) {
 // badCursor is 400, unlike an id in the path.
 func badCursor(k kind, id, param string) *apiError {
 	e := missing(k, id, param)
-	e.Status = 400
+	e.Status = http.StatusBadRequest
 	return e
 }
 
@@ -214,24 +222,27 @@ func (c *Call) listed() bool {
 		c.Endpoint != "GET /v1/balance" && !strings.Contains(c.Endpoint, "{")
 }
 
-// page gives the number of the page that a list request asks for: one more than the
-// page before, where it has a cursor and otherwise the same filters.
-func (s *Server) page(c *Call) int {
-	filters := url.Values{}
-	for name, values := range c.Query {
-		filters[name] = values
-	}
-	cursor := false
+// cursor is where the page that is asked for begins; empty for the first page.
+func (c *Call) cursor() string {
+	return c.Query.Get("starting_after") + c.Query.Get("ending_before") + c.Query.Get("page")
+}
+
+// run names a place in one run through a list, by its filters.
+func (c *Call) run(cursor string) string {
+	filters := maps.Clone(c.Query)
 	for _, name := range []string{"starting_after", "ending_before", "page"} {
-		cursor = cursor || filters.Has(name)
 		filters.Del(name)
 	}
-	run := c.Account + " " + c.Mode + " " + c.Path + "?" + filters.Encode()
-	if !cursor {
-		s.pageRuns[run] = 0
+	return c.Account + " " + c.Mode + " " + c.Path + "?" + filters.Encode() + " after " + cursor
+}
+
+// number remembers that a page has one after it, so that a fault can strike page N.
+func (s *Server) number(c *Call, rows []*row) {
+	if len(s.pages) >= maxCalls {
+		clear(s.pages) // a bound; runs that are under way count from 1 again
 	}
-	s.pageRuns[run]++
-	return s.pageRuns[run]
+	s.pages[c.run(rows[0].object.id())] = c.Page + 1
+	s.pages[c.run(rows[len(rows)-1].object.id())] = c.Page + 1
 }
 
 // seconds writes a time as the provider does.

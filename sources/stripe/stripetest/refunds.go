@@ -102,7 +102,7 @@ func (s *Server) lifeOf(r Refund) Life {
 // make brings a refund into being with its first turn, and puts the others on the agenda.
 func (s *Server) make(p *place, r *Refund, life Life, m moment) {
 	r.enter(life[0])
-	s.put(p, refundKind, r)
+	s.put(p, r)
 	if r.takesMoney() {
 		r.BalanceTransaction = s.move(p, &movement{Type: "refund", Source: r.ID, Amount: -r.Amount, Currency: r.Currency, Created: m.at})
 	}
@@ -111,7 +111,8 @@ func (s *Server) make(p *place, r *Refund, life Life, m moment) {
 	if counts(r.Status) {
 		c.refund(r.Amount)
 		s.emit(p, "charge.refunded", c, m)
-	} else {
+	}
+	if r.Status == "failed" {
 		s.emit(p, "refund.failed", r, m)
 	}
 	for _, t := range life[1:] {
@@ -170,8 +171,8 @@ func (c *Charge) refund(amount int64) {
 
 // move records a movement of the balance and gives its id.
 func (s *Server) move(p *place, mv *movement) string {
-	mv.ID = s.ids.next("txn_", mv.Source)
-	s.put(p, movementKind, mv)
+	mv.place, mv.ID = p.placeID, s.ids.next("txn_", mv.Source)
+	s.put(p, mv)
 	return mv.ID
 }
 

@@ -14,13 +14,12 @@ const (
 	maxSearchClauses = 10
 )
 
-// clause is one condition of a search query. The zero want of a presence clause is
-// "has no such key" unless negated.
+// clause is one condition of a search query.
 type clause struct {
 	negated bool
 	field   string // status, currency, customer; or metadata
 	key     string // of metadata
-	null    bool   // the value is null: presence
+	null    bool   // is not set, as in -metadata["k"]:null for "is set"
 	want    string
 }
 
@@ -48,12 +47,9 @@ func (s *Server) search(l listing) reader {
 			if e != nil {
 				return invalid("page", "Invalid page: %s", after).answer()
 			}
-			data := make([]map[string]any, len(rows))
-			for i, r := range rows {
-				data[i] = r.object.show(s.fixtures)
-			}
-			whole := map[string]any{"object": "search_result", "url": l.url, "has_more": more, "data": data, "next_page": nil}
+			whole := map[string]any{"object": "search_result", "url": l.url, "has_more": more, "data": s.showAll(rows), "next_page": nil}
 			if more {
+				s.number(x.call, rows)
 				whole["next_page"] = rows[len(rows)-1].object.id()
 			}
 			if e := s.expand(x.place, whole, expand); e != nil {

@@ -1,6 +1,7 @@
 package stripetest
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -15,7 +16,7 @@ import (
 func (s *Server) AddCharge(c Charge) (Charge, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, err := s.seedPlace(c.Account, c.Mode, chargeKind, c.ID)
+	p, err := s.seedPlace(&c)
 	if err != nil {
 		return Charge{}, err
 	}
@@ -29,8 +30,8 @@ func (s *Server) AddCharge(c Charge) (Charge, error) {
 	made := c
 	made.own()
 	m := moment{at: c.Created, key: c.Key, requestID: c.RequestID}
-	s.put(p, chargeKind, &made)
-	if made.Captured {
+	s.put(p, &made)
+	if made.Captured && made.BalanceTransaction == "" {
 		made.BalanceTransaction = s.move(p, &movement{Type: "charge", Source: made.ID, Amount: made.AmountCaptured, Currency: made.Currency, Created: made.Created})
 	}
 	s.emit(p, "charge."+made.Status, &made, m)
@@ -43,7 +44,7 @@ func (s *Server) AddCharge(c Charge) (Charge, error) {
 func (s *Server) AddPaymentIntent(i PaymentIntent) (PaymentIntent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, err := s.seedPlace(i.Account, i.Mode, intentKind, i.ID)
+	p, err := s.seedPlace(&i)
 	if err != nil {
 		return PaymentIntent{}, err
 	}
@@ -51,13 +52,11 @@ func (s *Server) AddPaymentIntent(i PaymentIntent) (PaymentIntent, error) {
 	if i.Status == "" {
 		i.Status, i.AmountReceived = "succeeded", i.Amount
 	}
-	if i.CaptureMethod == "" {
-		i.CaptureMethod = "automatic"
-	}
+	i.CaptureMethod = cmp.Or(i.CaptureMethod, "automatic")
 	made := i
 	made.own()
 	m := moment{at: i.Created, key: i.Key, requestID: i.RequestID}
-	s.put(p, intentKind, &made)
+	s.put(p, &made)
 	s.emit(p, "payment_intent.created", &made, m)
 	if made.Status != "requires_payment_method" && made.Status != "requires_confirmation" && made.Status != "requires_capture" {
 		s.emit(p, "payment_intent."+made.Status, &made, m)
@@ -72,27 +71,28 @@ func (s *Server) AddPaymentIntent(i PaymentIntent) (PaymentIntent, error) {
 func (s *Server) AddRefund(r Refund, later ...Turn) (Refund, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	p, err := s.seedPlace(r.Account, r.Mode, refundKind, r.ID)
+	p, err := s.seedPlace(&r)
 	if err != nil {
 		return Refund{}, err
 	}
 	if r.Charge == "" {
 		return Refund{}, fmt.Errorf("stripetest: seed refund %s: name its charge", r.ID)
 	}
+	if r.Key != "" && r.RequestID == "" {
+		r.RequestID = s.requestID()
+	}
 	c := p.shelf(chargeKind).byID[r.Charge]
-	if r.Currency == "" && c != nil {
-		r.Currency = c.object.(*Charge).Currency
+	if c != nil {
+		charge := c.object.(*Charge)
+		r.Currency, r.PaymentIntent = cmp.Or(r.Currency, charge.Currency), cmp.Or(r.PaymentIntent, charge.PaymentIntent)
 	}
 	s.fill(&r.ID, "re_", &r.Currency, &r.Created)
 	if c == nil {
-		s.put(p, chargeKind, &Charge{ID: r.Charge, Account: r.Account, Mode: r.Mode, Currency: r.Currency,
+		s.put(p, &Charge{ID: r.Charge, Account: r.Account, Mode: r.Mode, Currency: r.Currency,
 			Amount: r.Amount, AmountCaptured: r.Amount, PaymentIntent: r.PaymentIntent, Captured: true,
 			Status: "succeeded", Created: r.Created.Add(-24 * time.Hour), grows: true})
 	}
-	first := Turn{Status: r.Status, Reason: r.FailureReason + r.PendingReason}
-	if first.Status == "" {
-		first.Status = "succeeded"
-	}
+	first := Turn{Status: cmp.Or(r.Status, "succeeded"), Reason: cmp.Or(r.FailureReason, r.PendingReason)}
 	made := r
 	made.own()
 	s.make(p, &made, append(Life{first}, later...), moment{at: r.Created, key: r.Key, requestID: r.RequestID})
@@ -163,15 +163,20 @@ func (s *Server) undoneAfter(e recon.Effect) time.Duration {
 	return min(age, 24*time.Hour)
 }
 
-// seedPlace finds where a seed goes, and refuses an id that is taken there.
-func (s *Server) seedPlace(account, mode string, k kind, id string) (*place, error) {
-	s.advance(s.opt.Now())
-	p := s.places[placeID{account, mode}]
-	if p == nil {
-		return nil, fmt.Errorf("stripetest: seed %s %s: account %q in mode %q is not among Options.Accounts", k, id, account, mode)
-	}
-	if id != "" && p.shelf(k).byID[id] != nil {
-		return nil, fmt.Errorf("stripetest: seed %s %s: account %s %s has one with this id", k, id, account, mode)
+// seedPlace finds where a seed goes, and refuses an id that is taken there and a time
+// that has not come.
+func (s *Server) seedPlace(o object) (*place, error) {
+	now := s.opt.Now()
+	s.advance(now)
+	k, where := o.home()
+	p := s.places[where]
+	switch {
+	case p == nil:
+		return nil, fmt.Errorf("stripetest: seed %s %s: account %q in mode %q is not among Options.Accounts", k, o.id(), where.account, where.mode)
+	case p.shelf(k).byID[o.id()] != nil:
+		return nil, fmt.Errorf("stripetest: seed %s %s: account %s %s has one with this id", k, o.id(), p.account, p.mode)
+	case o.born().After(now):
+		return nil, fmt.Errorf("stripetest: seed %s %s: it is created after the simulated now: seed it when the clock is there", k, o.id())
 	}
 	return p, nil
 }
@@ -184,8 +189,5 @@ func (s *Server) fill(id *string, prefix string, currency *string, created *time
 	if created.IsZero() {
 		*created = s.opt.Now()
 	}
-	*currency = strings.ToLower(*currency)
-	if *currency == "" {
-		*currency = "usd"
-	}
+	*currency = strings.ToLower(cmp.Or(*currency, "usd"))
 }

@@ -17,7 +17,6 @@ const (
 	eventHistory     = 30 * 24 * time.Hour
 	defaultVersion   = "2025-08-27.basil"
 	maxBody          = 1 << 20
-	closeGrace       = 5 * time.Second
 	maxHeaderWaiting = 10 * time.Second
 )
 
@@ -70,26 +69,27 @@ type Server struct {
 	opt      Options
 	http     *http.Server
 	url      string
-	served   chan struct{} // closed when the accepting goroutine has ended
-	closing  chan struct{} // closed by Close: ends waiting requests
-	closed   sync.Once
 	fixtures fixtures
+	closing  chan struct{}  // closed by Close: ends waiting requests
+	served   chan struct{}  // closed when the accepting goroutine has ended
+	running  sync.WaitGroup // requests; grows under mu and only while not closed
 
 	// mu guards everything below: a request runs under it as if alone, apart from
 	// the time that a fault makes it wait.
-	mu       sync.Mutex
-	places   map[placeID]*place
-	inOrder  []*place
-	keyring  map[string]credential
-	lag      Lag
-	ids      idMaker
-	seq      int
-	agenda   agenda
-	faults   []*script
-	calls    []*Call
-	counts   map[string]int
-	writes   int
-	pageRuns map[string]int // page number reached, by list and filters
+	mu      sync.Mutex
+	closed  bool
+	places  map[placeID]*place
+	inOrder []*place
+	keyring map[string]credential
+	lag     Lag
+	ids     idMaker
+	seq     int
+	agenda  agenda
+	faults  []*script
+	calls   []*Call
+	counts  map[string]int
+	writes  int
+	pages   map[string]int // number of the page after a cursor, by list, filters and cursor
 }
 
 // Start serves on a free port of 127.0.0.1 until Close.
@@ -99,13 +99,13 @@ func Start(opt Options) (*Server, error) {
 	}
 	opt = withDefaults(opt)
 	s := &Server{
-		opt:      opt,
-		lag:      opt.Lag,
-		served:   make(chan struct{}),
-		closing:  make(chan struct{}),
-		ids:      newIDMaker(opt.Seed),
-		counts:   map[string]int{},
-		pageRuns: map[string]int{},
+		opt:     opt,
+		lag:     opt.Lag,
+		served:  make(chan struct{}),
+		closing: make(chan struct{}),
+		ids:     newIDMaker(opt.Seed),
+		counts:  map[string]int{},
+		pages:   map[string]int{},
 	}
 	var err error
 	if s.fixtures, err = readFixtures(); err != nil {
@@ -152,10 +152,29 @@ func (s *Server) SetLag(lag Lag) {
 	s.lag = lag
 }
 
-// Close ends waiting requests, closes all connections and returns when the accepting
-// goroutine has ended. It may be called more than once.
+// Close ends waiting requests, closes all connections and returns when nothing of the
+// server runs any more. What it was asked can still be read. It may be called more
+// than once.
 func (s *Server) Close() {
-	s.closed.Do(func() { close(s.closing) })
+	s.mu.Lock()
+	if !s.closed {
+		s.closed = true
+		close(s.closing)
+	}
+	s.mu.Unlock()
+	// An error would be the listener's, which is gone either way.
 	_ = s.http.Close()
 	<-s.served
+	s.running.Wait()
+}
+
+// begin lets a request in, unless the server is closing; whoever is let in ends with
+// running.Done.
+func (s *Server) begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.running.Add(1)
+	}
+	return !s.closed
 }

@@ -24,6 +24,8 @@ var kinds = []kind{refundKind, chargeKind, intentKind, eventKind, movementKind}
 type object interface {
 	id() string
 	born() time.Time
+	// home is the kind, and the account and mode, that it belongs to.
+	home() (kind, placeID)
 	// ref gives the value of a list filter, such as charge; empty when it has none.
 	ref(name string) string
 	tags() map[string]string
@@ -130,7 +132,8 @@ func (sh *shelf) narrow(refs map[string]string) *ordered {
 }
 
 // put places an object on its shelf.
-func (s *Server) put(p *place, k kind, o object) {
+func (s *Server) put(p *place, o object) {
+	k, _ := o.home()
 	s.seq++
 	p.shelves[k].add(&row{object: o, at: o.born(), seq: s.seq})
 }

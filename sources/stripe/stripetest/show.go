@@ -4,6 +4,7 @@ import "time"
 
 func (r *Refund) id() string              { return r.ID }
 func (r *Refund) born() time.Time         { return r.Created }
+func (r *Refund) home() (kind, placeID)   { return refundKind, placeID{r.Account, r.Mode} }
 func (r *Refund) tags() map[string]string { return r.Metadata }
 func (r *Refund) ref(name string) string {
 	switch name {
@@ -33,6 +34,7 @@ func (r *Refund) show(f fixtures) map[string]any {
 
 func (c *Charge) id() string              { return c.ID }
 func (c *Charge) born() time.Time         { return c.Created }
+func (c *Charge) home() (kind, placeID)   { return chargeKind, placeID{c.Account, c.Mode} }
 func (c *Charge) tags() map[string]string { return c.Metadata }
 func (c *Charge) ref(name string) string {
 	switch name {
@@ -65,6 +67,7 @@ func (c *Charge) show(f fixtures) map[string]any {
 
 func (i *PaymentIntent) id() string              { return i.ID }
 func (i *PaymentIntent) born() time.Time         { return i.Created }
+func (i *PaymentIntent) home() (kind, placeID)   { return intentKind, placeID{i.Account, i.Mode} }
 func (i *PaymentIntent) tags() map[string]string { return i.Metadata }
 func (i *PaymentIntent) ref(name string) string {
 	switch name {
@@ -97,6 +100,7 @@ func (i *PaymentIntent) show(f fixtures) map[string]any {
 
 func (e *Event) id() string              { return e.ID }
 func (e *Event) born() time.Time         { return e.Created }
+func (e *Event) home() (kind, placeID)   { return eventKind, placeID{e.Account, e.Mode} }
 func (e *Event) tags() map[string]string { return nil }
 func (e *Event) ref(name string) string {
 	if name == "type" {
@@ -120,6 +124,7 @@ func (e *Event) show(f fixtures) map[string]any {
 // movement is a balance transaction: money that moved because of source.
 type movement struct {
 	ID, Type, Source string
+	place            placeID
 	Amount           int64
 	Currency         string
 	Created          time.Time
@@ -127,6 +132,7 @@ type movement struct {
 
 func (m *movement) id() string              { return m.ID }
 func (m *movement) born() time.Time         { return m.Created }
+func (m *movement) home() (kind, placeID)   { return movementKind, m.place }
 func (m *movement) tags() map[string]string { return nil }
 func (m *movement) own()                    {}
 func (m *movement) ref(name string) string {
