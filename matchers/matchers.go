@@ -1,0 +1,108 @@
+package matchers
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// A matcher finds operations by one identity. Both functions give "" where there is
+// nothing to compare.
+type matcher struct {
+	basis       recon.Basis
+	certainty   recon.Certainty
+	ofOperation func(*recon.Operation) string
+	ofEffect    func(*recon.Effect) string
+	// names reports whether an operation found by its identity may be the owner; nil
+	// means always.
+	names func(*recon.Operation, *recon.Effect) bool
+	// unique says that the identity proves nothing where two operations share it.
+	unique bool
+}
+
+// linking lists the matchers that may make an owner, strongest first.
+var linking = []matcher{byReference, byEffectID, byKey, byNaturalReference}
+
+// Terms is what the policy of an operation says about pairing.
+type Terms struct {
+	System    string         // of the source; effects of other systems are other things
+	Kind      string         // of effect that the action makes; empty: any
+	Tolerance int64          // of amounts, in minor units
+	Exponents map[string]int // of currencies, for texts
+}
+
+// TermsOf gives the terms of a policy for operations of a source.
+func TermsOf(p recon.Policy, source recon.SourceName) Terms {
+	t := Terms{System: p.System, Kind: p.Effect, Tolerance: p.Tolerance, Exponents: p.Exponents}
+	if t.System == "" {
+		t.System = string(source)
+	}
+	return t
+}
+
+// TermsFunc gives the terms of an operation.
+type TermsFunc func(*recon.Operation) Terms
+
+// Link is one pair, by its places in the two slices that were paired.
+type Link struct {
+	Operation, Effect int
+	Basis             recon.Basis
+	Certainty         recon.Certainty
+	Differences       []recon.Difference
+}
+
+// Pairing is everything that is known of who belongs to whom.
+type Pairing struct {
+	// Links have one entry an owned effect, in the order of the operations' ids, then
+	// the effects' identities.
+	Links []Link
+	// Suggestions are for people, in the same order.
+	Suggestions []Link
+}
+
+// Pair pairs operations with effects: links first, then suggestions. The ids of the
+// operations and the identities of the effects must be unique. It takes one
+// operation with three effects as well as a million with a million; the time grows
+// with their number and never with its square.
+//
+// The matches' roles stay empty: which effect is the main one is for rules to say.
+func Pair(operations []recon.Operation, effects []recon.Effect, terms TermsFunc) []recon.Match {
+	p := Index(operations, effects, terms)
+	matches := make([]recon.Match, 0, len(p.Links)+len(p.Suggestions))
+	for _, l := range slices.Concat(p.Links, p.Suggestions) {
+		matches = append(matches, recon.Match{
+			Operation: operations[l.Operation].ID, Effect: effects[l.Effect].Identity(),
+			Basis: l.Basis, Certainty: l.Certainty, Differences: l.Differences,
+		})
+	}
+	return matches
+}
+
+// Index is Pair for callers that hold whole files: it answers with places instead of
+// names.
+func Index(operations []recon.Operation, effects []recon.Effect, terms TermsFunc) Pairing {
+	p := newPairer(operations, effects, terms)
+	for e := range effects {
+		p.own(e)
+	}
+	links := p.links()
+	suggestions := p.suggestions()
+	order := func(a, b Link) int {
+		return cmp.Or(
+			cmp.Compare(operations[a.Operation].ID, operations[b.Operation].ID),
+			compareEffects(&effects[a.Effect], &effects[b.Effect]),
+			cmp.Compare(a.Basis, b.Basis),
+		)
+	}
+	slices.SortFunc(links, order)
+	slices.SortFunc(suggestions, order)
+	return Pairing{Links: links, Suggestions: suggestions}
+}
+
+func compareEffects(a, b *recon.Effect) int {
+	return cmp.Or(
+		cmp.Compare(a.System, b.System), cmp.Compare(a.Account, b.Account),
+		cmp.Compare(a.Mode, b.Mode), cmp.Compare(a.ID, b.ID),
+	)
+}

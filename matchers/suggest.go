@@ -1,0 +1,163 @@
+package matchers
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// A suggester names operations that an effect without owner may belong to.
+type suggester struct {
+	basis recon.Basis
+	// operations gives the words by which an operation is found; none leaves it out.
+	operations func(*pairer, int) []string
+	effects    func(*recon.Effect) []string
+	// suits judges a pair that shares a word.
+	suits func(*recon.Operation, *recon.Effect) bool
+}
+
+// suggesting lists what is told to people about effects without owner. A pair is
+// suggested once, by the first that suits.
+var suggesting = []suggester{lookalike, sharedNatural, namedGroup, candidate}
+
+// maxSuggested bounds the suggestions of one operation and of one effect. Each has at
+// least its first ones, so that an operation never loses the only hint it has.
+const maxSuggested = 8
+
+// suggestions pairs what is left without owner, for people. Its cost grows with the
+// number of effects and operations, because both sides of a bucket are cut.
+func (p *pairer) suggestions() []Link {
+	loose := p.withoutOwner()
+	list := p.contested()
+	type pair struct{ o, e int32 }
+	told := map[pair]bool{}
+	for _, l := range list {
+		told[pair{int32(l.Operation), int32(l.Effect)}] = true
+	}
+	for i := range suggesting {
+		s := &suggesting[i]
+		p.eachBucket(s, loose, func(o, e int32) {
+			if told[pair{o, e}] || !p.mayBe(o, e) || !s.suits(&p.operations[o], &p.effects[e]) {
+				return
+			}
+			told[pair{o, e}] = true
+			list = append(list, p.suggestion(o, e, s.basis))
+		})
+	}
+	return list
+}
+
+func (p *pairer) suggestion(o, e int32, basis recon.Basis) Link {
+	return Link{
+		Operation: int(o), Effect: int(e), Basis: basis, Certainty: recon.Suggestion,
+		Differences: differences(&p.operations[o], &p.effects[e], p.termsFor(int(o))),
+	}
+}
+
+// mayBe holds the conditions that stand before all evidence.
+func (p *pairer) mayBe(o, e int32) bool {
+	op, effect, t := &p.operations[o], &p.effects[e], p.termsFor(int(o))
+	return t.System == effect.System && op.Mode == effect.Mode && (t.Kind == "" || t.Kind == effect.Kind) &&
+		(op.Account == "" || effect.Account == "" || op.Account == effect.Account)
+}
+
+// withoutOwner gives the effects that nobody owns, here or in the ledger, in an order
+// that does not depend on that of the input.
+func (p *pairer) withoutOwner() []int32 {
+	var loose []int32
+	for e, o := range p.owner {
+		if o == nobody && p.effects[e].Owner == "" {
+			loose = append(loose, int32(e))
+		}
+	}
+	slices.SortFunc(loose, func(a, b int32) int {
+		x, y := &p.effects[a], &p.effects[b]
+		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), compareEffects(x, y))
+	})
+	return loose
+}
+
+// eachBucket calls pair for operations and effects that share a word. Of a bucket
+// with many of both it takes, for each operation, the first effects, and for each
+// effect the first operations.
+func (p *pairer) eachBucket(s *suggester, loose []int32, pair func(o, e int32)) {
+	effects := map[string][]int32{}
+	for _, e := range loose {
+		for _, w := range s.effects(&p.effects[e]) {
+			effects[w] = append(effects[w], e)
+		}
+	}
+	if len(effects) == 0 {
+		return
+	}
+	operations := map[string][]int32{}
+	for o := range p.operations {
+		for _, w := range s.operations(p, o) {
+			if _, wanted := effects[w]; wanted {
+				operations[w] = append(operations[w], int32(o))
+			}
+		}
+	}
+	for w, os := range operations {
+		slices.SortFunc(os, func(a, b int32) int {
+			x, y := &p.operations[a], &p.operations[b]
+			return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
+		})
+		for i, o := range os {
+			for j, e := range effects[w] {
+				if i >= maxSuggested && j >= maxSuggested {
+					break
+				}
+				pair(o, e)
+			}
+		}
+	}
+}
+
+// contested tells operations that know an effect's id, or its key, and did not get it
+// because stronger evidence names another. They are not absent; they are disputed.
+func (p *pairer) contested() []Link {
+	var list []Link
+	for e, owner := range p.owner {
+		if owner == nobody {
+			continue
+		}
+		first := len(list)
+		effect := &p.effects[e]
+		at := p.placeOf(effect.System, effect.Mode)
+		for i := range linking {
+			m := &linking[i]
+			v := m.ofEffect(effect)
+			if v == "" || m.unique {
+				continue
+			}
+			p.found = p.mayOwn(m, p.indexes[i].named(identity{at, v}, p.found), effect)
+			for _, o := range p.found {
+				if o != owner && p.mayBe(o, int32(e)) && !tells(list[first:], o) {
+					list = append(list, p.suggestion(o, int32(e), m.basis))
+				}
+			}
+		}
+	}
+	return list
+}
+
+func tells(list []Link, o int32) bool {
+	return slices.ContainsFunc(list, func(l Link) bool { return l.Operation == int(o) })
+}
+
+// fold reduces a text to its letters and digits in lower case, which is what is left
+// when people copy an id by hand.
+func fold(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r > 0x7f:
+			return r
+		case r >= 'A' && r <= 'Z':
+			return r + ('a' - 'A')
+		}
+		return -1
+	}, s)
+}
