@@ -1,0 +1,172 @@
+package stripe_test
+
+import (
+	"net/http"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/sourcetest"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+)
+
+const (
+	marker  = "op_id"
+	liveKey = "rk_live_TESTONLY_1"
+	testKey = "rk_test_TESTONLY_2"
+)
+
+// clock is a simulated clock.
+type clock struct {
+	mu  sync.Mutex // guards now: the fake's goroutines read it
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+func (c *clock) Add(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// fake is a fake Stripe with acct_1 live and test, and the connected acct_shop.
+type fake struct {
+	*clock
+	*stripetest.Server
+}
+
+func newFake(t *testing.T) fake {
+	t.Helper()
+	c := newClock()
+	srv, err := stripetest.Start(stripetest.Options{Now: c.Now, Seed: 1, Accounts: []stripetest.Account{
+		{ID: "acct_1", Mode: "live", ReadKey: liveKey, Key: "sk_live_TESTONLY_1"},
+		{ID: "acct_1", Mode: "test", ReadKey: testKey},
+		{ID: "acct_shop", Mode: "live", Platform: "acct_1"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(srv.Close)
+	return fake{clock: c, Server: srv}
+}
+
+// settings are those of a source with all three places of the fake.
+func (f fake) settings() stripe.Settings {
+	return stripe.Settings{
+		System: "stripe", Marker: marker, APIURL: f.URL(), APIKey: sources.NewSecret(liveKey), PerSecond: 100_000,
+		Accounts: []stripe.AccountSettings{
+			{Account: "acct_1", Mode: "live"},
+			{Account: "acct_1", Mode: "test", APIKey: sources.NewSecret(testKey)},
+			{Account: "acct_shop", Mode: "live", Connected: true},
+		},
+	}
+}
+
+// open makes a source. It keeps no connections: over a kept one net/http sends a GET
+// again by itself, and the requests could not be counted.
+func open(t *testing.T, s stripe.Settings, o stripe.Options) *stripe.Source {
+	t.Helper()
+	if o.Transport == nil {
+		o.Transport = &http.Transport{DisableKeepAlives: true}
+	}
+	src, err := stripe.New("stripe-main", s, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// refunds is the fake as a provider of refunds.
+type refunds struct {
+	fake
+}
+
+func (p refunds) Source(t *testing.T, pageSize int) sources.Source {
+	return open(t, p.settings(), stripe.Options{PageSize: pageSize, Timeout: 300 * time.Millisecond})
+}
+
+func (p refunds) Advance(d time.Duration) { p.Add(d) }
+
+func (p refunds) Make(t *testing.T, e sourcetest.Effect) string {
+	t.Helper()
+	r := stripetest.Refund{
+		Account: e.At.Account, Mode: e.At.Mode, Charge: e.Parent, Key: e.Key,
+		Amount: e.Money.Minor, Currency: e.Money.Currency, Metadata: map[string]string{"customer": "Jane"},
+	}
+	if e.Reference != "" {
+		r.Metadata[marker] = e.Reference
+	}
+	made, err := p.AddRefund(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made.ID
+}
+
+func (p refunds) FailLate(t *testing.T, e sourcetest.Effect, id string) {
+	t.Helper()
+	r := stripetest.Refund{ID: id, Account: e.At.Account, Mode: e.At.Mode}
+	if err := p.TurnRefund(r, stripetest.Turn{Status: "failed", Reason: "expired_or_canceled_card"}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (p refunds) SetLag(d time.Duration) {
+	p.Server.SetLag(stripetest.Lag{List: d, Retrieve: d, Search: d, Events: d})
+}
+
+func (p refunds) Break(f sourcetest.Fault, good int) {
+	var n atomic.Int64
+	fault := faults[f]
+	fault.Times = stripetest.Always
+	// The question for the account itself is not one of those that a test counts.
+	fault.Match = func(c stripetest.Call) bool { return c.Path != "/v1/account" && n.Add(1) > int64(good) }
+	p.Script(fault)
+}
+
+func (p refunds) Mend() { p.ClearFaults() }
+
+func (p refunds) Requests() (all, writes int) {
+	for _, n := range p.Counts() {
+		all += n
+	}
+	return all, p.Writes()
+}
+
+var faults = map[sourcetest.Fault]stripetest.Fault{
+	sourcetest.TooMany:   {Kind: stripetest.RateLimited},
+	sourcetest.Broken:    {Kind: stripetest.ServerError},
+	sourcetest.Proxy:     {Kind: stripetest.ProxyPage},
+	sourcetest.Hangs:     {Kind: stripetest.Slow, Wait: time.Minute},
+	sourcetest.Cut:       {Kind: stripetest.Truncated},
+	sourcetest.NotJSON:   {Kind: stripetest.NotJSON},
+	sourcetest.Empty:     {Kind: stripetest.EmptyObject},
+	sourcetest.Closes:    {Kind: stripetest.Closed},
+	sourcetest.NoKey:     {Kind: stripetest.Unauthorized},
+	sourcetest.Forbidden: {Kind: stripetest.Forbidden},
+}
+
+func TestTheSourceKeepsTheContract(t *testing.T) {
+	t.Parallel()
+	sourcetest.Exercise(t, sourcetest.Harness{
+		Kind: "refund", Currency: "EUR",
+		Home:     recon.Account{Account: "acct_1", Mode: "live"},
+		Away:     recon.Account{Account: "acct_1", Mode: "test"},
+		Stranger: recon.Account{Account: "acct_9", Mode: "live"},
+		Parent:   func(n int) string { return "ch_" + strconv.Itoa(n) },
+		Open:     func(t *testing.T) sourcetest.Provider { return refunds{newFake(t)} },
+	})
+}
+

@@ -1,0 +1,194 @@
+package stripe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+// maxEventPages bounds the feed of one group: 5,000 events.
+const maxEventPages = 50
+
+// creations are the events by which the request that made an object is known.
+var creations = map[string][]string{
+	kindRefund:        {"refund.created"},
+	kindPaymentIntent: {"payment_intent.created"},
+	kindCharge:        {"charge.failed", "charge.pending", "charge.succeeded"},
+}
+
+// event is what is read of an event.
+type event struct {
+	ID       string `json:"id"`
+	Object   string `json:"object"`
+	Account  string `json:"account"`
+	Livemode *bool  `json:"livemode"`
+	Created  int64  `json:"created"`
+	Request  request `json:"request"`
+	Data struct {
+		Object struct {
+			ID     string `json:"id"`
+			Object string `json:"object"`
+		} `json:"object"`
+	} `json:"data"`
+}
+
+// request is who caused an event: an object, or the request's bare id in accounts whose
+// API version is of before May 2017, which tell no keys.
+type request struct {
+	Key string `json:"idempotency_key"`
+}
+
+func (r *request) UnmarshalJSON(b []byte) error {
+	if b[0] == '"' {
+		return nil
+	}
+	type bare request
+	return json.Unmarshal(b, (*bare)(r))
+}
+
+// feed is a list of events that is being read for keys.
+type feed struct {
+	listing
+	at    time.Time
+	left  map[string]bool   // keys that were not met yet
+	made  map[string]string // id of the object by key
+	pages int
+	done  bool
+	trail trail
+	fault *sources.Error
+}
+
+// byKey looks for the keys of the questions that nothing else has answered. There is
+// no filter by key: the events of the kind are listed, and the keys compared.
+func (a *asking) byKey(ctx context.Context, g group) error {
+	seen := sight(a.inGroup(g.id))
+	var open []sources.Question
+	for _, q := range g.questions {
+		if seen.wantsKey(q) {
+			open = append(open, q)
+		}
+	}
+	if len(open) == 0 || a.halted() != nil {
+		return nil
+	}
+	at := a.now().UTC()
+	from := since(open[len(open)-1].From)
+	if history := at.Add(-eventHistory); from.Before(history) {
+		from = history.Truncate(time.Second)
+	}
+	f := &feed{
+		listing: listing{place: g.place, kind: kindEvent, since: from, types: creations[g.id.kind], limit: a.pageSize},
+		at:      at, left: map[string]bool{}, made: map[string]string{},
+	}
+	for _, q := range open {
+		f.left[q.Key] = true
+	}
+	for !f.done && f.fault == nil && len(f.left) > 0 {
+		if err := a.follow(ctx, g, f); err != nil {
+			return err
+		}
+	}
+	return a.tellKeys(ctx, g, f, open)
+}
+
+// follow reads the next page of the feed.
+func (a *asking) follow(ctx context.Context, g group, f *feed) error {
+	if f.pages >= maxEventPages {
+		f.fault = a.fault("GET /v1/events", sources.Truncated, errors.New("there are more events than one look reads"))
+		return nil
+	}
+	ex, fault, err := a.do(func() (*exchange, *sources.Error, error) { return a.page(ctx, f.listing) })
+	if err != nil {
+		return err
+	}
+	f.trail.add(ex)
+	if fault != nil {
+		f.fault = fault
+		return nil
+	}
+	cursor := f.after
+	for _, raw := range ex.page.Data {
+		e, ok := readEvent(raw)
+		if !ok {
+			f.fault = a.fault("GET /v1/events", sources.Malformed, errors.New("an event is not what the API sends"))
+			return nil
+		}
+		cursor = e.ID
+		f.note(g, e)
+	}
+	f.pages++
+	f.done = !*ex.page.HasMore
+	if !f.done && cursor == f.after {
+		f.fault = a.fault("GET /v1/events", sources.Truncated, errors.New("the list does not move on"))
+	}
+	f.after = cursor
+	return nil
+}
+
+func readEvent(raw []byte) (event, bool) {
+	var e event
+	err := json.Unmarshal(raw, &e)
+	return e, err == nil && e.Object == kindEvent && e.ID != "" && e.Created >= minTime && e.Created < maxTime
+}
+
+// note takes an event's key, unless the event is of another mode, account or kind.
+func (f *feed) note(g group, e event) {
+	switch {
+	case e.Livemode != nil && *e.Livemode != (f.place.mode == modeLive),
+		e.Account != "" && f.place.opens == isRight && e.Account != f.place.account,
+		e.Data.Object.Object != g.id.kind || e.Data.Object.ID == "",
+		!f.left[e.Request.Key]:
+		return
+	}
+	f.made[e.Request.Key] = e.Data.Object.ID
+	delete(f.left, e.Request.Key)
+}
+
+// tellKeys records one look for each key, and reads the objects that were found: an
+// event is a snapshot. Where a reference was sent too, silence and faults of the feed
+// are not told, since another look has already answered the question.
+func (a *asking) tellKeys(ctx context.Context, g group, f *feed, open []sources.Question) error {
+	told := map[string]bool{}
+	for _, q := range open {
+		if told[q.Key] {
+			continue
+		}
+		told[q.Key] = true
+		l := a.look(g.id, recon.ByKey, f.at)
+		l.Key, l.Window = q.Key, recon.Window{From: f.since, To: f.at}
+		fault := f.fault
+		var found []recon.EffectIdentity
+		if id := f.made[q.Key]; id != "" {
+			var err error
+			if found, fault, err = a.learn(ctx, g, id, q.Key, &f.trail); err != nil {
+				return err
+			}
+		} else if slices.Contains(q.Marks, recon.MarkReference) {
+			continue
+		}
+		a.conclude(l, f.trail, found, fault)
+		f.trail = trail{}
+	}
+	a.spare.calls += f.trail.calls
+	return nil
+}
+
+// learn gives an object its key, after reading it where it was not read yet.
+func (a *asking) learn(ctx context.Context, g group, id, key string, t *trail) ([]recon.EffectIdentity, *sources.Error, error) {
+	identity := recon.EffectIdentity{System: a.system, Account: g.id.account, Mode: g.id.mode, ID: id}
+	if _, ok := a.seen[identity]; !ok {
+		_, fault, err := a.read(ctx, g, id, t)
+		if err != nil || fault != nil {
+			return nil, fault, err
+		}
+	}
+	s := a.seen[identity]
+	s.effect.Key = key
+	a.seen[identity] = s
+	return []recon.EffectIdentity{identity}, nil, nil
+}

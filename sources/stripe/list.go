@@ -1,0 +1,314 @@
+package stripe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+// reading is a list that is being read, newest first.
+type reading struct {
+	listing
+	at       time.Time // when the first page was asked for
+	pages    int       // read and understood
+	objects  int
+	found    []recon.EffectIdentity
+	oldest   time.Time // created of the last object of the last good page
+	done     bool      // read to its end
+	good     trail     // of the pages that were understood
+	bad      trail     // of the page that was not
+	badFound []recon.EffectIdentity
+	fault    *sources.Error
+}
+
+func (a *asking) open(l listing) *reading {
+	at := a.now().UTC()
+	return &reading{listing: l, at: at, oldest: at}
+}
+
+// from is back to where the list was read without a gap. The last second is not
+// counted unless the list ended: more objects of it may stand on the next page.
+func (r *reading) from() time.Time {
+	switch from := r.oldest.Add(time.Second); {
+	case r.done:
+		return r.since
+	case r.pages == 0 || from.After(r.at):
+		return r.at
+	default:
+		return from
+	}
+}
+
+// perSecond is how densely objects lay, negative when nothing was read.
+func (r *reading) perSecond() float64 {
+	if r.pages == 0 {
+		return -1
+	}
+	from := r.oldest
+	if r.done && !r.since.IsZero() {
+		from = r.since
+	}
+	return float64(r.objects) / max(1, r.at.Sub(from).Seconds())
+}
+
+// turn reads the next page.
+func (a *asking) turn(ctx context.Context, r *reading) error {
+	ex, fault, err := a.do(func() (*exchange, *sources.Error, error) { return a.page(ctx, r.listing) })
+	if err != nil {
+		return err
+	}
+	if fault != nil {
+		r.bad.add(ex)
+		r.fault = fault
+	} else {
+		a.take(r, ex)
+	}
+	if r.fault != nil && r.pages > 0 {
+		r.fault.Op += fmt.Sprintf(" page %d", r.pages+1)
+	}
+	return nil
+}
+
+// take reads the objects of a page. Only a page that is understood in full moves the
+// list on; what could be read of another one is kept all the same.
+func (a *asking) take(r *reading, ex *exchange) {
+	var (
+		fault  error
+		kind   = sources.Malformed
+		odd    int
+		found  []recon.EffectIdentity
+		oldest = r.oldest
+		ended  = !*ex.page.HasMore
+		cursor = r.after
+	)
+	for _, raw := range ex.page.Data {
+		o, err := readObject(r.kind, raw)
+		switch {
+		case err != nil:
+			fault = err
+			continue
+		case o.wrongMode(r.place.mode):
+			odd++
+			continue
+		case r.pages+len(found) > 0 && o.created().After(oldest):
+			fault = errors.New("objects are not in order of creation, newest first")
+		}
+		e := a.effectOf(r.place, o)
+		if r.parent != "" && !e.Under(r.parent) {
+			fault = errors.New("the list holds an object of another parent")
+			continue
+		}
+		if !r.since.IsZero() && o.created().Before(r.since) {
+			ended = true // the filter was ignored; what it asks for was all read
+			break
+		}
+		a.keep(e, o)
+		found = append(found, e.Identity())
+		oldest, cursor = o.created(), o.ID
+	}
+	switch {
+	case odd > 0:
+		kind, fault = sources.WrongAccount, fmt.Errorf("%d objects of another mode were set aside; the key is not one of %s mode", odd, r.place.mode)
+	case fault == nil && !ended && cursor == r.after:
+		kind, fault = sources.Truncated, errors.New("the list does not move on")
+	}
+	if fault != nil {
+		r.bad.add(ex)
+		r.badFound = found
+		r.fault = a.fault("GET "+endpoints[r.kind], kind, fault)
+		return
+	}
+	r.good.add(ex)
+	r.pages++
+	r.objects += len(found)
+	r.found = append(r.found, found...)
+	r.oldest, r.after, r.done = oldest, cursor, ended
+}
+
+// byWindow lists what was created since the oldest question, as long as that is worth
+// its pages, and gives the questions that it left to be asked singly.
+func (a *asking) byWindow(ctx context.Context, g group, questions []sources.Question) ([]sources.Question, error) {
+	left := reaches(questions)
+	density, known := a.density[g.id]
+	if !known {
+		density = -1
+	}
+	r := a.open(listing{
+		place: g.place, kind: g.id.kind, limit: a.pageSize,
+		since: since(questions[len(questions)-1].From),
+	})
+	reached, searched := 0, false
+	for {
+		if !pays(left[reached:], r.oldest, density, a.pageSize) {
+			break
+		}
+		if err := a.turn(ctx, r); err != nil {
+			return nil, err
+		}
+		if r.fault != nil || r.done {
+			break
+		}
+		density = r.perSecond()
+		for reached < len(left) && !left[reached].from.Before(r.from()) {
+			reached++
+		}
+		if !searched && worthSearching(g.id.kind, left[reached:], r, a.pageSize) {
+			searched = true
+			if err := a.bySearch(ctx, g, questions[reached:], left[reached:]); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if r.pages > 0 {
+		a.density[g.id] = r.perSecond()
+	}
+	a.tell(g, r)
+	if r.done || a.stopped != nil {
+		return nil, nil // the rest is covered by the blind look of the list
+	}
+	var singles []sources.Question
+	for i, q := range questions[reached:] {
+		if _, ok := singleOf(q); ok && !left[reached+i].forced {
+			singles = append(singles, q)
+		}
+	}
+	return singles, nil
+}
+
+// tell records a window list: what was read answers for its range, what was not is
+// blind.
+func (a *asking) tell(g group, r *reading) {
+	l := a.look(g.id, recon.ByList, r.at)
+	if r.pages > 0 {
+		l.Window = recon.Window{From: r.from(), To: r.at}
+		a.conclude(l, r.good, r.found, nil)
+	}
+	if r.fault != nil {
+		l.Window = recon.Window{From: r.since, To: r.from()}
+		a.conclude(l, r.bad, r.badFound, r.fault)
+	}
+}
+
+// singly asks each question by its own call, each call once. It gives the questions
+// whose parent does not exist in this account and mode.
+func (a *asking) singly(ctx context.Context, g group, questions []sources.Question) ([]sources.Question, error) {
+	var orphaned []sources.Question
+	missing := map[single]bool{} // what was asked, and whether it does not exist
+	once := func(one single) (bool, error) {
+		gone, again := missing[one]
+		if again {
+			return gone, nil
+		}
+		var err error
+		if one.id != "" {
+			gone, err = a.byID(ctx, g, one.id)
+		} else {
+			gone, err = a.byParent(ctx, g, one)
+		}
+		missing[one] = gone
+		return gone, err
+	}
+	for i, q := range questions {
+		if fault := a.halted(); fault != nil {
+			a.blind(group{g.id, g.place, questions[i:]}, trail{}, fault)
+			return nil, nil
+		}
+		if q.EffectID != "" {
+			gone, err := once(single{id: q.EffectID})
+			if err != nil {
+				return nil, err
+			}
+			if !gone {
+				continue
+			}
+			// The id that we hold is nobody's. The parent may hold another effect.
+		}
+		parent, ok := parentOf(q)
+		if !ok {
+			continue
+		}
+		gone, err := once(parent)
+		if err != nil {
+			return nil, err
+		}
+		if gone {
+			orphaned = append(orphaned, q)
+		}
+	}
+	return orphaned, nil
+}
+
+// byID asks for one object, and reports whether it is absent.
+func (a *asking) byID(ctx context.Context, g group, id string) (absent bool, err error) {
+	l := a.look(g.id, recon.ByID, a.now().UTC())
+	l.EffectID = id
+	var t trail
+	e, fault, err := a.read(ctx, g, id, &t)
+	var reply replyError
+	switch {
+	case err != nil:
+		return false, err
+	case fault == nil:
+		a.conclude(l, t, []recon.EffectIdentity{e.Identity()}, nil)
+	case errors.As(fault.Err, &reply) && reply.Status == http.StatusNotFound && reply.missing():
+		a.conclude(l, t, nil, nil)
+		return true, nil
+	default:
+		a.conclude(l, t, nil, fault)
+	}
+	return false, nil
+}
+
+// read reads one object by its id.
+func (a *asking) read(ctx context.Context, g group, id string, t *trail) (recon.Effect, *sources.Error, error) {
+	ex, fault, err := a.do(func() (*exchange, *sources.Error, error) { return a.one(ctx, g.place, g.id.kind, id) })
+	if err != nil {
+		return recon.Effect{}, nil, err
+	}
+	t.add(ex)
+	if fault != nil {
+		return recon.Effect{}, fault, nil
+	}
+	endpoint := "GET " + endpoints[g.id.kind] + "/{id}"
+	o, bad := readObject(g.id.kind, json.RawMessage(ex.body))
+	switch {
+	case bad != nil:
+		return recon.Effect{}, a.fault(endpoint, sources.Malformed, bad), nil
+	case o.ID != id:
+		return recon.Effect{}, a.fault(endpoint, sources.Malformed, errors.New("the reply is another object than the one asked for")), nil
+	case o.wrongMode(g.place.mode):
+		return recon.Effect{}, a.fault(endpoint, sources.WrongAccount, errors.New("the object is of another mode and was set aside")), nil
+	}
+	e := a.effectOf(g.place, o)
+	a.keep(e, o)
+	return e, nil, nil
+}
+
+// byParent lists what hangs under a parent, and reports whether the parent itself does
+// not exist in this account and mode. That proves nothing by itself, since the parent
+// may be misspelt or live elsewhere, so it leaves no look.
+func (a *asking) byParent(ctx context.Context, g group, one single) (missing bool, err error) {
+	r := a.open(listing{place: g.place, kind: g.id.kind, limit: a.pageSize, parent: one.parent, filter: one.filter})
+	for !r.done && r.fault == nil {
+		if err := a.turn(ctx, r); err != nil {
+			return false, err
+		}
+	}
+	var reply replyError
+	if r.fault != nil && r.pages == 0 && errors.As(r.fault.Err, &reply) && reply.missing() {
+		a.spare.calls += r.bad.calls
+		return true, nil
+	}
+	l := a.look(g.id, recon.ByList, r.at)
+	l.Parent = one.parent
+	t := r.good
+	t.join(r.bad)
+	a.conclude(l, t, append(r.found, r.badFound...), r.fault)
+	return false, nil
+}

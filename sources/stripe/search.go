@@ -1,0 +1,115 @@
+package stripe
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+const (
+	// maxClauses is how many references one search query may name.
+	maxClauses = 10
+	// maxSearchText bounds a reference in a query; metadata values hold 500 characters.
+	maxSearchText = 400
+	// searchPause is how long a refused search is not tried again: some accounts have
+	// none at all.
+	searchPause = 24 * time.Hour
+)
+
+// worthSearching says whether the index may spare pages: some question can only be
+// answered by a list, and lies further back than the searches for all of them cost.
+// Refunds are not searchable.
+func worthSearching(kind string, left []reach, r *reading, pageSize int) bool {
+	if kind == kindRefund {
+		return false
+	}
+	forced, farthest := 0, r.oldest
+	for _, one := range left {
+		if one.forced {
+			forced++
+			farthest = one.from
+		}
+	}
+	queries := (forced + maxClauses - 1) / maxClauses
+	return forced > 0 && pagesTo(farthest, r.oldest, r.perSecond(), pageSize) > queries+1
+}
+
+// bySearch looks for our references in the index. What it finds need not be listed
+// for; what it does not find is still open, and leaves no look: silence of the index
+// proves nothing, and neither does a refusal.
+func (a *asking) bySearch(ctx context.Context, g group, questions []sources.Question, left []reach) error {
+	if at, refused := a.noSearch[g.id]; refused && a.now().Before(at.Add(searchPause)) {
+		return nil
+	}
+	var asked []int
+	for i, q := range questions {
+		if left[i].forced && searchable(q) {
+			asked = append(asked, i)
+		}
+	}
+	for part := range slices.Chunk(asked, maxClauses) {
+		var clauses []string
+		for _, i := range part {
+			clauses = append(clauses, `metadata["`+a.marker+`"]:"`+string(questions[i].Operation)+`"`)
+		}
+		at := a.now().UTC()
+		ex, fault, err := a.do(func() (*exchange, *sources.Error, error) {
+			return a.search(ctx, g.place, g.id.kind, strings.Join(clauses, " OR "))
+		})
+		if err != nil {
+			return err
+		}
+		var t trail
+		t.add(ex)
+		if fault != nil {
+			var reply replyError
+			if errors.As(fault.Err, &reply) && reply.Status < 429 {
+				a.noSearch[g.id] = at
+			}
+			a.spare.calls += t.calls
+			return nil
+		}
+		found := a.hits(g, ex)
+		for _, i := range part {
+			hit := found[string(questions[i].Operation)]
+			if len(hit) == 0 {
+				continue
+			}
+			left[i].forced = false
+			l := a.look(g.id, recon.BySearch, at)
+			l.Reference = string(questions[i].Operation)
+			a.conclude(l, t, hit, nil)
+			t = trail{}
+		}
+		a.spare.calls += t.calls
+	}
+	return nil
+}
+
+func searchable(q sources.Question) bool {
+	id := string(q.Operation)
+	return id != "" && len(id) <= maxSearchText && !strings.ContainsAny(id, "\"\\\n\r") && slices.Contains(q.Marks, recon.MarkReference)
+}
+
+// hits gives the objects of a search page by their reference. The index matches
+// without regard to case and on what an object was earlier; only what the object says
+// now counts.
+func (a *asking) hits(g group, ex *exchange) map[string][]recon.EffectIdentity {
+	found := map[string][]recon.EffectIdentity{}
+	for _, raw := range ex.page.Data {
+		o, err := readObject(g.id.kind, json.RawMessage(raw))
+		if err != nil || o.wrongMode(g.place.mode) {
+			continue
+		}
+		e := a.effectOf(g.place, o)
+		a.keep(e, o)
+		found[e.Reference] = append(found[e.Reference], e.Identity())
+	}
+	return found
+}
