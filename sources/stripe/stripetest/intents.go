@@ -25,7 +25,7 @@ func (s *Server) createIntent(x *exchange) work {
 		PaymentMethod: p.text("payment_method"), Metadata: present(p.metadata()),
 		CaptureMethod: cmp.Or(p.choice("capture_method", "automatic", "automatic_async", "manual"), "automatic"),
 	}
-	confirm, expand := p.flag("confirm"), p.expand()
+	confirm, expand := p.flag("confirm"), p.expand(false)
 	p.ignore("automatic_payment_methods", "confirmation_method", "error_on_requires_action", "off_session",
 		"payment_method_types", "receipt_email", "return_url", "setup_future_usage", "statement_descriptor",
 		"statement_descriptor_suffix", "transfer_group")
@@ -43,7 +43,7 @@ func (s *Server) createIntent(x *exchange) work {
 		if confirm {
 			return s.confirmed(x.place, &made, expand, m)
 		}
-		return s.shown(x.place, &made, expand)
+		return ok(s.view(x.place, &made, expand))
 	}
 }
 
@@ -65,18 +65,18 @@ func (s *Server) onIntent(x *exchange, statuses []string, do func(*PaymentIntent
 }
 
 func (s *Server) updateIntent(x *exchange) work {
-	metadata, description, expand := x.params.metadata(), x.params.text("description"), x.params.expand()
+	metadata, description, expand := x.params.metadata(), x.params.text("description"), x.params.expand(false)
 	return s.onIntent(x, nil, func(i *PaymentIntent, m moment) answer {
 		if e := change(&i.Metadata, metadata); e != nil {
 			return e.answer()
 		}
 		i.Description = cmp.Or(description, i.Description)
-		return s.shown(x.place, i, expand)
+		return ok(s.view(x.place, i, expand))
 	})
 }
 
 func (s *Server) confirmIntent(x *exchange) work {
-	method, expand := x.params.text("payment_method"), x.params.expand()
+	method, expand := x.params.text("payment_method"), x.params.expand(false)
 	x.params.ignore("off_session", "return_url", "error_on_requires_action", "receipt_email")
 	statuses := []string{"requires_payment_method", "requires_confirmation", "requires_action"}
 	return s.onIntent(x, statuses, func(i *PaymentIntent, m moment) answer {
@@ -98,17 +98,17 @@ func (s *Server) confirmed(p *place, i *PaymentIntent, expand []string, m moment
 	case "requires_action", "processing":
 		i.Status = outcome
 		s.emit(p, "payment_intent."+outcome, i, m)
-		return s.shown(p, i, expand)
+		return ok(s.view(p, i, expand))
 	}
 	c := s.charge(p, i, "succeeded", m)
 	s.emit(p, "charge.succeeded", c, m)
 	if i.CaptureMethod == "manual" {
 		i.Status, i.AmountCapturable = "requires_capture", i.Amount
 		s.emit(p, "payment_intent.amount_capturable_updated", i, m)
-		return s.shown(p, i, expand)
+		return ok(s.view(p, i, expand))
 	}
 	s.collect(p, i, c, i.Amount, m)
-	return s.shown(p, i, expand)
+	return ok(s.view(p, i, expand))
 }
 
 // declined leaves a failed charge and an intent that wants another payment method.
@@ -146,7 +146,7 @@ func (s *Server) collect(p *place, i *PaymentIntent, c *Charge, amount int64, m 
 }
 
 func (s *Server) captureIntent(x *exchange) work {
-	amount, expand := x.params.amount("amount_to_capture"), x.params.expand()
+	amount, expand := x.params.amount("amount_to_capture"), x.params.expand(false)
 	return s.onIntent(x, []string{"requires_capture"}, func(i *PaymentIntent, m moment) answer {
 		if amount == nil {
 			amount = &i.AmountCapturable
@@ -157,13 +157,13 @@ func (s *Server) captureIntent(x *exchange) work {
 		c := x.place.shelf(chargeKind).byID[i.LatestCharge].object.(*Charge)
 		s.collect(x.place, i, c, *amount, m)
 		s.emit(x.place, "charge.captured", c, m)
-		return s.shown(x.place, i, expand)
+		return ok(s.view(x.place, i, expand))
 	})
 }
 
 func (s *Server) cancelIntent(x *exchange) work {
 	reason := x.params.choice("cancellation_reason", "abandoned", "duplicate", "fraudulent", "requested_by_customer")
-	expand := x.params.expand()
+	expand := x.params.expand(false)
 	statuses := []string{"requires_payment_method", "requires_confirmation", "requires_action", "requires_capture", "processing"}
 	return s.onIntent(x, statuses, func(i *PaymentIntent, m moment) answer {
 		i.Status, i.CanceledAt, i.CancellationReason, i.AmountCapturable = "canceled", m.at, reason, 0
@@ -174,6 +174,6 @@ func (s *Server) cancelIntent(x *exchange) work {
 			}
 		}
 		s.emit(x.place, "payment_intent.canceled", i, m)
-		return s.shown(x.place, i, expand)
+		return ok(s.view(x.place, i, expand))
 	})
 }

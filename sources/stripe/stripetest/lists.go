@@ -51,18 +51,13 @@ func (s *Server) list(l listing) reader {
 // query reads the parameters that all lists share, and the list's own filters.
 func (p *params) query(l listing) query {
 	q := query{limit: p.limit(), after: p.text("starting_after"), before: p.text("ending_before"),
-		created: p.created(), refs: map[string]string{}, expand: p.expand()}
+		created: p.created(), refs: map[string]string{}, expand: p.expand(true)}
 	if q.after != "" && q.before != "" {
 		p.fail(invalid("starting_after", "You may only provide one of these parameters: starting_after, ending_before."))
 	}
 	for _, name := range l.filters {
 		if value := p.text(name); value != "" {
 			q.refs[name] = value
-		}
-	}
-	for _, path := range q.expand {
-		if path != "data" && !strings.HasPrefix(path, "data.") {
-			p.fail(invalid("expand", "This property cannot be expanded (%s). You may want to try expanding 'data.%s' instead.", path, path))
 		}
 	}
 	return q
@@ -116,20 +111,7 @@ func (s *Server) answerPage(x *exchange, l listing, q query) answer {
 	if more {
 		s.number(x.call, rows)
 	}
-	data := s.showAll(rows)
-	whole := map[string]any{"object": "list", "url": l.url, "has_more": more, "data": data}
-	if e := s.expand(x.place, whole, q.expand); e != nil {
-		return e.answer()
-	}
-	return ok(whole)
-}
-
-func (s *Server) showAll(rows []*row) []map[string]any {
-	shown := make([]map[string]any, len(rows))
-	for i, r := range rows {
-		shown[i] = r.object.show(s.fixtures)
-	}
-	return shown
+	return ok(map[string]any{"object": "list", "url": l.url, "has_more": more, "data": s.views(x.place, rows, q.expand)})
 }
 
 // pageOf gives the rows of one page, newest first, and whether there are more in the

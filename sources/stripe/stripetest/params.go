@@ -12,7 +12,6 @@ const (
 	maxMetadataKeys  = 50
 	maxMetadataKey   = 40
 	maxMetadataValue = 500
-	maxExpandDepth   = 4
 )
 
 // params are the parameters of a request. Reading them notes the first fault; what
@@ -134,17 +133,6 @@ func (p *params) many(name string) []string {
 		list = append(list, p.values[key]...)
 	}
 	return list
-}
-
-// expand reads which ids shall be shown as whole objects.
-func (p *params) expand() []string {
-	paths := p.many("expand")
-	for _, path := range paths {
-		if strings.Count(path, ".")+1 > maxExpandDepth {
-			p.fail(invalid("expand", "You cannot expand more than %d levels of a property. Property: %s", maxExpandDepth, path))
-		}
-	}
-	return paths
 }
 
 // metadata reads metadata[key]; nil when none is given. An empty value stands for

@@ -14,7 +14,7 @@ func (s *Server) createRefund(x *exchange) work {
 	charge, intent := p.text("charge"), p.text("payment_intent")
 	amount, metadata := p.amount("amount"), p.metadata()
 	reason := p.choice("reason", "duplicate", "fraudulent", "requested_by_customer")
-	expand := p.expand()
+	expand := p.expand(false)
 	p.ignore("currency", "customer", "instructions_email", "origin", "refund_application_fee", "reverse_transfer")
 	switch {
 	case charge == "" && intent == "":
@@ -37,7 +37,7 @@ func (s *Server) createRefund(x *exchange) work {
 			Metadata: present(metadata), Created: m.at, Key: m.key, RequestID: m.requestID,
 		}
 		s.make(x.place, r, s.lifeOf(*r), m)
-		return s.shown(x.place, r, expand)
+		return ok(s.view(x.place, r, expand))
 	}
 }
 
@@ -177,7 +177,7 @@ func (s *Server) move(p *place, mv *movement) string {
 }
 
 func (s *Server) updateRefund(x *exchange) work {
-	metadata, expand := x.params.metadata(), x.params.expand()
+	metadata, expand := x.params.metadata(), x.params.expand(false)
 	return func(m moment) answer {
 		r, e := s.refund(x)
 		if e != nil {
@@ -187,14 +187,14 @@ func (s *Server) updateRefund(x *exchange) work {
 			return e.answer()
 		}
 		s.emit(x.place, "refund.updated", r, m)
-		return s.shown(x.place, r, expand)
+		return ok(s.view(x.place, r, expand))
 	}
 }
 
 // cancelRefund cancels a refund that waits for the customer; no other can be canceled
 // by the API.
 func (s *Server) cancelRefund(x *exchange) work {
-	expand := x.params.expand()
+	expand := x.params.expand(false)
 	return func(m moment) answer {
 		r, e := s.refund(x)
 		if e != nil {
@@ -204,7 +204,7 @@ func (s *Server) cancelRefund(x *exchange) work {
 			return invalid("", "You can only cancel a refund whose status is requires_action; this one is %s.", r.Status).answer()
 		}
 		s.turn(x.place, r, Turn{Status: "canceled"}, m)
-		return s.shown(x.place, r, expand)
+		return ok(s.view(x.place, r, expand))
 	}
 }
 
@@ -214,15 +214,6 @@ func (s *Server) refund(x *exchange) (*Refund, *apiError) {
 		return nil, missing(refundKind, x.target, "id")
 	}
 	return r.object.(*Refund), nil
-}
-
-// shown answers with the object.
-func (s *Server) shown(p *place, o object, expand []string) answer {
-	view := o.show(s.fixtures)
-	if e := s.expand(p, view, expand); e != nil {
-		return e.answer()
-	}
-	return ok(view)
 }
 
 // present drops the keys that stand for removal.

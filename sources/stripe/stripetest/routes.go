@@ -52,7 +52,7 @@ func unknownURL(x *exchange) work {
 // not there; neither is one that the lag still hides.
 func (s *Server) one(k kind) reader {
 	return func(x *exchange) work {
-		expand := x.params.expand()
+		expand := x.params.expand(false)
 		return func(m moment) answer {
 			r := x.place.shelf(k).byID[x.target]
 			lag := s.lag.Retrieve
@@ -62,11 +62,7 @@ func (s *Server) one(k kind) reader {
 			if r == nil || r.at.Add(lag).After(m.at) || expired(k, r.at, m.at) {
 				return missing(k, x.target, "id").answer()
 			}
-			shown := r.object.show(s.fixtures)
-			if e := s.expand(x.place, shown, expand); e != nil {
-				return e.answer()
-			}
-			return ok(shown)
+			return ok(s.view(x.place, r.object, expand))
 		}
 	}
 }
@@ -77,7 +73,7 @@ func expired(k kind, created, now time.Time) bool {
 }
 
 func (s *Server) readBalance(x *exchange) work {
-	x.params.expand()
+	x.params.expand(false)
 	return func(moment) answer {
 		return ok(s.fixtures.like("balance", map[string]any{"livemode": x.place.live()}))
 	}

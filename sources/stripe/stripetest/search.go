@@ -32,7 +32,7 @@ var joinPattern = regexp.MustCompile(`(?i)^\s+(and|or)\s+|^\s+`)
 func (s *Server) search(l listing) reader {
 	return func(x *exchange) work {
 		limit := x.params.limit()
-		expand := x.params.expand()
+		expand := x.params.expand(true)
 		after := x.params.text("page")
 		clauses, either := x.params.searchQuery()
 		return func(m moment) answer {
@@ -47,13 +47,10 @@ func (s *Server) search(l listing) reader {
 			if e != nil {
 				return invalid("page", "Invalid page: %s", after).answer()
 			}
-			whole := map[string]any{"object": "search_result", "url": l.url, "has_more": more, "data": s.showAll(rows), "next_page": nil}
+			whole := map[string]any{"object": "search_result", "url": l.url, "has_more": more, "data": s.views(x.place, rows, expand), "next_page": nil}
 			if more {
 				s.number(x.call, rows)
 				whole["next_page"] = rows[len(rows)-1].object.id()
-			}
-			if e := s.expand(x.place, whole, expand); e != nil {
-				return e.answer()
 			}
 			return ok(whole)
 		}
