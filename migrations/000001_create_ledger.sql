@@ -502,4 +502,5 @@ DROP TABLE reconciler.blobs, reconciler.coverage, reconciler.source_state, recon
     reconciler.notices, reconciler.findings, reconciler.matches, reconciler.effect_changes,
     reconciler.effects, reconciler.looks, reconciler.journal, reconciler.checks,
     reconciler.operations, reconciler.policies;
+DROP TABLE IF EXISTS reconciler.simulated_time;
 DROP FUNCTION reconciler.check_transition(), reconciler.refuse_change();

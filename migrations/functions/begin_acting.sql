@@ -1,0 +1,14 @@
+CREATE OR REPLACE FUNCTION reconciler.begin_acting() RETURNS void
+LANGUAGE plpgsql AS $$
+-- After losing a race a function must see the winner's row, which only READ COMMITTED
+-- shows. And nothing may be sent on the strength of a commit that a crash can lose.
+BEGIN
+    IF current_setting('transaction_isolation') NOT IN ('read committed', 'read uncommitted') THEN
+        RAISE EXCEPTION 'the ledger''s functions run in READ COMMITTED, not in %',
+            upper(current_setting('transaction_isolation'))
+            USING ERRCODE = 'serialization_failure', HINT = 'Run the transaction again in READ COMMITTED.';
+    END IF;
+    IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
+        PERFORM set_config('synchronous_commit', 'on', true);
+    END IF;
+END $$;

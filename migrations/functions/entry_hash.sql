@@ -1,0 +1,5 @@
+CREATE OR REPLACE FUNCTION reconciler.entry_hash(previous bytea, body text) RETURNS bytea
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN sha256(previous || convert_to(body, 'UTF8'));
+END $$;

@@ -1,0 +1,9 @@
+CREATE OR REPLACE FUNCTION reconciler.open_answer(op reconciler.operations, verdict text, reason text) RETURNS jsonb
+LANGUAGE plpgsql STABLE AS $$
+BEGIN
+    RETURN jsonb_build_object(
+            'operation_id', op.operation_id, 'key', op.key, 'state', op.state,
+            'verdict', verdict, 'already', reconciler.already(op))
+        || jsonb_strip_nulls(jsonb_build_object('reason', reason))
+        || CASE WHEN op.result IS NULL THEN '{}'::jsonb ELSE jsonb_build_object('result', op.result) END;
+END $$;
