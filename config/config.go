@@ -1,0 +1,110 @@
+package config
+
+import (
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// Config is a file that was read, filled with defaults and checked.
+type Config struct {
+	Path         string // empty: no file, defaults only
+	Tenant       string
+	Zone         *time.Location
+	Database     Database
+	Listen       Listen
+	Sources      []Source
+	Policies     []recon.Policy // one per action, by action name; versions come from the ledger
+	Schedule     Schedule
+	People       []Person
+	Destinations []Destination
+	Limits       Limits
+	Notes        []Note
+}
+
+// file is the shape of the YAML document.
+type file struct {
+	Tenant     string              `yaml:"tenant"`
+	Zone       string              `yaml:"zone"`
+	Database   Database            `yaml:"database"`
+	Listen     Listen              `yaml:"listen"`
+	Sources    []member            `yaml:"sources"`
+	Actions    map[string]ast.Node `yaml:"actions"`
+	Schedule   scheduleText        `yaml:"schedule"`
+	People     []Person            `yaml:"people"`
+	Escalation escalationSection   `yaml:"escalation"`
+	Limits     Limits              `yaml:"limits"`
+}
+
+// member is one entry of a family: its kind decides what settings means.
+type member struct {
+	Name     string   `yaml:"name"`
+	Kind     string   `yaml:"kind"`
+	Settings ast.Node `yaml:"settings"`
+}
+
+// Database says where the ledger is.
+type Database struct {
+	// URL is a PostgreSQL connection string, or local:DIR for a trial server.
+	URL string `yaml:"url"`
+	// DirectURL reaches the server past a pooler, for migrations. Empty: URL.
+	DirectURL string `yaml:"direct_url"`
+}
+
+// Listen says where the daemon answers.
+type Listen struct {
+	Public    string `yaml:"public"`
+	Private   string `yaml:"private"`
+	TokenFile string `yaml:"token_file"`
+}
+
+// Limits bound what one run may do.
+type Limits struct {
+	// ChangesPerRun is how many operations one run may set to failed, pending
+	// (released) or manual_review before it stops and says so.
+	ChangesPerRun int `yaml:"changes_per_run"`
+}
+
+// Person maps somebody to a Slack user and a database role.
+type Person struct {
+	Name   string `yaml:"name"`
+	Slack  string `yaml:"slack"`
+	Role   string `yaml:"role"`
+	DBRole string `yaml:"db_role"`
+}
+
+type escalationSection struct {
+	Destinations []member          `yaml:"destinations"`
+	Ladders      map[string][]step `yaml:"ladders"`
+	ApproveAbove map[string]int64  `yaml:"approve_above"`
+}
+
+// step is one rung of an escalation ladder.
+type step struct {
+	After           recon.Duration `yaml:"after"`
+	BeforeKeyExpiry recon.Duration `yaml:"before_key_expiry"`
+	To              string         `yaml:"to"`
+	Mention         string         `yaml:"mention"`
+}
+
+func defaults() file {
+	return file{
+		Tenant:   "default",
+		Zone:     "UTC",
+		Listen:   Listen{Public: ":8080", Private: "127.0.0.1:9464"},
+		Schedule: scheduleText{Sweep: "* * * * *", Audit: "15 2 * * *", Reverify: "0 4 * * *"},
+		Limits:   Limits{ChangesPerRun: 100_000},
+	}
+}
+
+// Source gives the configured source of a name, and false when there is none.
+func (c *Config) Source(name recon.SourceName) (Source, bool) {
+	for _, s := range c.Sources {
+		if s.Name == name {
+			return s, true
+		}
+	}
+	return Source{}, false
+}

@@ -1,0 +1,327 @@
+package config
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+func env(pairs ...string) Env {
+	m := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		m[pairs[i]] = pairs[i+1]
+	}
+	return func(name string) (string, bool) { v, ok := m[name]; return v, ok }
+}
+
+const secret = "rk_live_" + "TESTONLYnotreal"
+
+func mustParse(t *testing.T, text string) *Config {
+	t.Helper()
+	c, err := Parse("test.yaml", []byte(text), env("KEY", secret))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+var wanted = regexp.MustCompile(`(?m)^# want: (.*)$`)
+
+func TestBadFilesAreRefusedWithTheirLine(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob("testdata/bad/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no test files: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
+			t.Parallel()
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c, err := Parse(filepath.Base(file), text, env("KEY", secret))
+			if err == nil {
+				t.Fatalf("accepted: %+v", c)
+			}
+			wants := wanted.FindAllStringSubmatch(string(text), -1)
+			if len(wants) == 0 {
+				t.Fatal("the file says no # want:")
+			}
+			for _, w := range wants {
+				if !strings.Contains(err.Error(), w[1]) {
+					t.Errorf("want %q in:\n%v", w[1], err)
+				}
+			}
+			if strings.Contains(err.Error(), "TESTONLY") {
+				t.Errorf("the message shows a secret:\n%v", err)
+			}
+		})
+	}
+}
+
+func TestTheExampleLoadsAndItsValuesAreTheDefaults(t *testing.T) {
+	t.Parallel()
+	c, err := Parse("example.yaml", []byte(Example), env("STRIPE_API_KEY", "rk_live_TESTONLY", "RECONCILER_DATABASE_URL", "postgres://db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := recon.DefaultPolicy()
+	want.Action, want.Source, want.Effect, want.Class = "refund.create", "stripe-main", "refund", recon.Irreversible
+	sheet := c.Sources[0].Sheet
+	want.System, want.Accounts, want.Marker, want.RepeatAnswer = sheet.System, sheet.Accounts, sheet.Marker, sheet.RepeatAnswer
+	want.KeyLifetime, want.Exponents = sheet.KeyLifetime, sheet.Exponents
+	if diff := cmp.Diff([]recon.Policy{want}, c.Policies); diff != "" {
+		t.Errorf("policy (-want +got):\n%s", diff)
+	}
+	if c.Database.URL != "postgres://db" || c.Zone.String() != "Europe/Berlin" {
+		t.Errorf("database %q, zone %v", c.Database.URL, c.Zone)
+	}
+	empty := mustParse(t, "")
+	if c.Limits != empty.Limits || c.Tenant != empty.Tenant || c.Listen != empty.Listen ||
+		c.Schedule.Sweep.Text != empty.Schedule.Sweep.Text || c.Schedule.Audit.Text != empty.Schedule.Audit.Text {
+		t.Errorf("the example shows other values than the defaults")
+	}
+	if len(c.Notes) > 0 {
+		t.Errorf("notes: %v", c.Notes)
+	}
+}
+
+// The example is the manual: a key that it does not tell is a key that nobody finds.
+func TestTheExampleTellsEveryKey(t *testing.T) {
+	t.Parallel()
+	types := []reflect.Type{
+		reflect.TypeFor[file](), reflect.TypeFor[Database](), reflect.TypeFor[Listen](), reflect.TypeFor[Limits](),
+		reflect.TypeFor[scheduleText](), reflect.TypeFor[Person](), reflect.TypeFor[escalationSection](),
+		reflect.TypeFor[step](), reflect.TypeFor[member](), policyType,
+	}
+	for _, k := range sourceKinds {
+		types = append(types, reflect.TypeOf(k.settings().value).Elem())
+	}
+	for _, k := range destinationKinds {
+		types = append(types, reflect.TypeOf(k.settings().value).Elem())
+	}
+	for _, typ := range types {
+		for name := range fields(typ) {
+			if !regexp.MustCompile(`\b` + name + `:`).MatchString(Example) {
+				t.Errorf("%v: the example does not tell %s", typ, name)
+			}
+		}
+	}
+}
+
+// The file that the contract documents is accepted, what this build does not serve is noted.
+func TestTheDocumentedFileLoads(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	for _, name := range []string{"stripe", "whsec", "test", "slack"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x_"+name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text, err := os.ReadFile("testdata/documented.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := Parse("reconciler.yaml", []byte(strings.ReplaceAll(string(text), "/run/secrets", dir)), env())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(c.Sources) != 2 || len(c.Policies) != 1 || len(c.Destinations) != 1 || c.Limits.ChangesPerRun != 100_000 {
+		t.Errorf("got %+v", c)
+	}
+	if p := c.Policies[0]; p.Repeat != recon.RepeatSameKey || !p.OneOpen || p.KeyLifetime.Std() != 24*time.Hour {
+		t.Errorf("policy %+v", p)
+	}
+	var noted []string
+	for _, n := range c.Notes {
+		noted = append(noted, n.Path)
+	}
+	want := []string{"listen.token_file", "people", "escalation.ladders", "escalation.ladders.default[2].to", "escalation.ladders.default[3].to", "escalation.approve_above"}
+	if diff := cmp.Diff(want, noted); diff != "" {
+		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+func TestB100_SecretsStayOutOfEveryMessage(t *testing.T) {
+	t.Parallel()
+	const password = "hunter2TESTONLY"
+	texts := []string{
+		"database: {url: postgres://u:" + password + "@h/db, nope: 1}\n",
+		"sources:\n  - {name: s, kind: stripe, settings: {api_key: sk_live_TESTONLY, x: 1}}\n",
+		"sources:\n  - {name: s, kind: stripe, settings: {api_key: ${KEY}, per_second: ${KEY}}}\n",
+		"sources:\n  - {name: s, kind: ${KEY}}\n",
+		"sources:\n  - {name: s, kind: stripe, settings: {webhook: {secrets: [whsec_TESTONLY, \"\"]}}}\n",
+		"sources:\n  - {name: s, kind: stripe, settings: {api_key: \"sk_live_TESTONLY\n",
+		"schedule: {sweep: ${KEY}}\n",
+		"zone: ${KEY}\n",
+		"escalation: {destinations: [{name: a, kind: slack, settings: {token: xoxb-TESTONLY}}]}\n",
+	}
+	for _, text := range texts {
+		_, err := Parse("f.yaml", []byte(text), env("KEY", "rk_live_TESTONLY"))
+		if err == nil {
+			t.Errorf("accepted %q", text)
+			continue
+		}
+		if strings.Contains(err.Error(), "TESTONLY") {
+			t.Errorf("%q shows its secret:\n%v", text, err)
+		}
+	}
+}
+
+func TestB100_TheShownConfigurationHoldsNoSecret(t *testing.T) {
+	t.Parallel()
+	c, err := Parse("r.yaml", []byte("database: {url: ${DB}}\nsources:\n  - {name: s, kind: stripe, settings: {api_key: ${KEY}, webhook: {secrets: [\"${HOOK}\"]}}}\n"+
+		"escalation: {destinations: [{name: a, kind: slack, settings: {channel: C012345, token: ${TOKEN}}}]}\n"),
+		env("KEY", "sk_live_TESTONLY", "HOOK", "whsec_TESTONLY", "TOKEN", "xoxb-TESTONLY", "DB", "postgres://u:TESTONLY@h/db?password=TESTONLY"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := c.Resolve().YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, shown := range []string{string(text), fmt.Sprintf("%v %+v %#v", c.Sources, c.Sources[0].settings, c.Destinations[0].settings)} {
+		if strings.Contains(shown, "TESTONLY") {
+			t.Errorf("shows a secret:\n%s", shown)
+		}
+	}
+	for _, want := range []string{`api_key: "[redacted]"`, "url: postgres://u:xxxxx@h/db?password=xxxxx", "key_lifetime: 24h", "marks: []"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("want %q in:\n%s", want, text)
+		}
+	}
+}
+
+func TestMaskURLHidesPasswordsOfEveryForm(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"postgres://u:p4ss@h/db":             "postgres://u:xxxxx@h/db",
+		"postgres://u@h/db":                  "postgres://u@h/db",
+		"host=h user=u password=p4ss":        "host=h user=u password=xxxxx",
+		"host=h password='p4ss word' user=u": "host=h password=xxxxx user=u",
+		"postgres://u:p4ss%@h/db":            "[redacted]",
+		"local:/var/lib/x":                   "local:/var/lib/x",
+		"":                                   "",
+	} {
+		if got := MaskURL(in); got != want {
+			t.Errorf("MaskURL(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestTheFileIsFoundByFlagThenVariableThenDefault(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	for _, name := range []string{"flag", "variable", "reconciler"} {
+		if err := os.WriteFile(name+".yaml", []byte("tenant: "+name+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	named := env("RECONCILER_CONFIG", "variable.yaml")
+	for _, tt := range []struct {
+		name, flag string
+		env        Env
+		want       string
+	}{
+		{"the flag goes first", "flag.yaml", named, "flag"},
+		{"then the variable", "", named, "variable"},
+		{"then the default", "", env(), "reconciler"},
+	} {
+		c, err := Find(tt.flag, tt.env)
+		if err != nil {
+			t.Fatalf("%s: %v", tt.name, err)
+		}
+		if c.Tenant != tt.want {
+			t.Errorf("%s: got %q, want %q", tt.name, c.Tenant, tt.want)
+		}
+	}
+	if err := os.Remove("reconciler.yaml"); err != nil {
+		t.Fatal(err)
+	}
+	c, err := Find("", env())
+	if err != nil || c.Path != "" || c.Tenant != "default" {
+		t.Errorf("without any file: %+v, %v", c, err)
+	}
+	for _, e := range []Env{env("RECONCILER_CONFIG", "gone.yaml")} {
+		if _, err := Find("", e); err == nil || !strings.Contains(err.Error(), "gone.yaml (named by RECONCILER_CONFIG)") {
+			t.Errorf("named and missing: %v", err)
+		}
+	}
+	if _, err := Find("gone.yaml", env()); err == nil || !strings.Contains(err.Error(), "--config") {
+		t.Errorf("named and missing: %v", err)
+	}
+}
+
+func TestSpecsAreUTCUnlessTheySayAZone(t *testing.T) {
+	t.Parallel()
+	c := mustParse(t, "schedule: {sweep: \"0 3 * * *\", audit: CRON_TZ=Europe/Berlin 0 3 * * *, reverify: off}\n")
+	now := time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC)
+	if got := c.Schedule.Sweep.Next(now).UTC(); got.Hour() != 3 {
+		t.Errorf("sweep at %v", got)
+	}
+	if got := c.Schedule.Audit.Next(now).UTC(); got.Hour() != 1 {
+		t.Errorf("audit at %v", got)
+	}
+	if !c.Schedule.Reverify.Off() || !c.Schedule.Reverify.Next(now).IsZero() {
+		t.Error("reverify is not off")
+	}
+}
+
+func TestDeepNestingIsRefusedBeforeItIsParsed(t *testing.T) {
+	t.Parallel()
+	for name, text := range map[string]string{
+		"flow lists":    "a: " + strings.Repeat("[", maxFile-10),
+		"flow mappings": "a: " + strings.Repeat("{a: ", 50_000),
+		"dashes":        strings.Repeat("- ", 100_000),
+		"one a line":    strings.Repeat("[\n", 100_000),
+		"huge":          strings.Repeat("# x\n", maxFile),
+	} {
+		start := time.Now()
+		if _, err := Parse("f", []byte(text), env()); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+		if took := time.Since(start); took > 5*time.Second {
+			t.Errorf("%s: took %v", name, took)
+		}
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	f.Add(Example)
+	files, _ := filepath.Glob("testdata/*/*.yaml")
+	for _, file := range files {
+		if text, err := os.ReadFile(file); err == nil {
+			f.Add(string(text))
+		}
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := Parse("f.yaml", []byte(text), env("STRIPE_API_KEY", "rk_live_TESTONLYzz", "KEY", "TESTONLYzz"))
+		if err != nil {
+			if strings.Contains(err.Error(), "TESTONLYzz") {
+				t.Fatalf("shows a secret: %v", err)
+			}
+			return
+		}
+		for _, p := range c.Policies {
+			if s, ok := c.Source(p.Source); !ok || s.Open == nil {
+				t.Fatalf("policy %s has no source", p.Action)
+			}
+			if p.LeaseMax.Std() <= 0 || len(p.Checks) == 0 || p.Absence.Looks < 1 {
+				t.Fatalf("policy %+v would sweep for ever or never", p)
+			}
+		}
+		if c.Schedule.Sweep.Text == "" {
+			t.Fatal("no schedule and not off")
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
+)
+
+// Source is one configured source. Its settings were decoded and checked by the
+// member of its kind.
+type Source struct {
+	Name  recon.SourceName
+	Kind  string
+	Sheet recon.Sheet
+	// Open makes the client. It asks nobody anything.
+	Open     func(Watch) (sources.Source, error)
+	settings any
+	valid    bool
+}
+
+// Watch is told of every request that a source makes: the endpoint without
+// parameters, and the status or the kind of fault. Nil: nobody is.
+type Watch func(endpoint, code string)
+
+// memberSettings is what the settings of a member can do. F is its type of fault.
+type memberSettings[F faultLike] interface {
+	ReadSecrets(read func(name string) ([]byte, error)) []F
+	Validate() []F
+}
+
+type faultLike interface {
+	~struct {
+		Path    string
+		Problem string
+	}
+}
+
+// settingsOf is a member's empty settings, to be decoded, and how they are checked.
+type settingsOf struct {
+	value any // a pointer
+	check func() []recon.Fault
+}
+
+func settings[F faultLike](s memberSettings[F]) settingsOf {
+	return settingsOf{value: s, check: func() []recon.Fault {
+		var faults []recon.Fault
+		for _, f := range append(s.ReadSecrets(readSecret), s.Validate()...) {
+			faults = append(faults, recon.Fault(f))
+		}
+		return faults
+	}}
+}
+
+// sourceKind joins a member: its settings, and how they become a source.
+type sourceKind struct {
+	settings func() settingsOf
+	open     func(recon.SourceName, any, Watch) (sources.Source, error)
+}
+
+// sourceKinds is the list of kinds of sources.
+var sourceKinds = map[string]sourceKind{
+	"stripe": {
+		settings: func() settingsOf { return settings(&stripe.Settings{}) },
+		open: func(name recon.SourceName, s any, w Watch) (sources.Source, error) {
+			return stripe.New(name, *s.(*stripe.Settings), stripe.Options{OnRequest: w})
+		},
+	},
+}
+
+func (d *decoder) source(m member, path string) Source {
+	out := Source{Name: recon.SourceName(m.Name), Kind: m.Kind}
+	kind, ok := sourceKinds[m.Kind]
+	if !ok {
+		d.fault(nil, path+".kind", "%q is no kind of source; known are %s", m.Kind, kindNames(sourceKinds))
+		return out
+	}
+	own, at := kind.settings(), path+".settings"
+	if !d.settings(m, at, own) {
+		return out
+	}
+	open := func(w Watch) (sources.Source, error) { return kind.open(out.Name, own.value, w) }
+	source, err := open(nil)
+	if err != nil {
+		d.fault(nil, at, "%v", err)
+		return out
+	}
+	out.Sheet, out.Open, out.settings, out.valid = source.Sheet(), open, own.value, true
+	return out
+}
+
+// Destination is one configured place where findings are told.
+type Destination struct {
+	Name string
+	Kind string
+	// Open makes the client, which shows times in the zone. It sends nothing.
+	Open     func(zone *time.Location) (escalation.Notifier, error)
+	settings any
+}
+
+// destinationKind joins a member: its settings, and how they become a notifier.
+type destinationKind struct {
+	settings func() settingsOf
+	open     func(name string, s any, zone *time.Location) (escalation.Notifier, error)
+}
+
+// destinationKinds is the list of kinds of destinations.
+var destinationKinds = map[string]destinationKind{
+	"slack": {
+		settings: func() settingsOf { return settings(&slack.Settings{}) },
+		open: func(name string, s any, zone *time.Location) (escalation.Notifier, error) {
+			return slack.New(name, *s.(*slack.Settings), slack.WithZone(zone))
+		},
+	},
+}
+
+const maxSecret = 64 << 10
+
+func (d *decoder) destination(m member, path string) Destination {
+	out := Destination{Name: m.Name, Kind: m.Kind}
+	kind, ok := destinationKinds[m.Kind]
+	if !ok {
+		d.fault(nil, path+".kind", "%q is no kind of destination; known are %s", m.Kind, kindNames(destinationKinds))
+		return out
+	}
+	own, at := kind.settings(), path+".settings"
+	if !d.settings(m, at, own) {
+		return out
+	}
+	out.settings = own.value
+	out.Open = func(zone *time.Location) (escalation.Notifier, error) { return kind.open(out.Name, own.value, zone) }
+	return out
+}
+
+// settings decodes and checks what a member says of itself.
+func (d *decoder) settings(m member, at string, own settingsOf) bool {
+	before := len(d.faults.List)
+	d.into(m.Settings, reflect.ValueOf(own.value).Elem(), at)
+	if len(d.faults.List) > before {
+		return false // the member would only complain of what could not be read
+	}
+	for _, f := range own.check() {
+		d.fault(nil, join(at, f.Path), "%s", f.Problem)
+	}
+	return len(d.faults.List) == before
+}
+
+// readSecret reads a file that holds a secret and nothing else.
+func readSecret(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxSecret {
+		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxSecret)
+	}
+	return b, nil
+}
+
+func kindNames[K any](kinds map[string]K) string {
+	list := make([]string, 0, len(kinds))
+	for name := range kinds {
+		list = append(list, name)
+	}
+	slices.Sort(list)
+	return strings.Join(list, ", ")
+}
+
+// cause drops the path that os errors repeat.
+func cause(err error) error {
+	var p *os.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
