@@ -42,9 +42,14 @@ func get(t *testing.T, srv *stripetest.Server, apiKey, path string) raw {
 
 func send(t *testing.T, srv *stripetest.Server, method, path, form string, header http.Header) raw {
 	t.Helper()
-	req, err := http.NewRequest(method, srv.URL()+path, strings.NewReader(form))
+	return fetch(method, srv.URL()+path, form, header)
+}
+
+// fetch sends one request on a connection of its own.
+func fetch(method, url, form string, header http.Header) raw {
+	req, err := http.NewRequest(method, url, strings.NewReader(form))
 	if err != nil {
-		t.Fatal(err)
+		return raw{err: err}
 	}
 	req.Header = header
 	transport := &http.Transport{DisableKeepAlives: true}
