@@ -73,3 +73,9 @@ type NotFoundError struct {
 func (e *NotFoundError) Error() string {
 	return fmt.Sprintf("there is no %s %s in this ledger", e.What, e.ID)
 }
+
+// UsageError says that the call itself is wrong: an option, a URL, an argument.
+// Trying again changes nothing.
+type UsageError struct{ Text string }
+
+func (e *UsageError) Error() string { return e.Text }

@@ -2,10 +2,24 @@ package ledger
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/seed-1c4f4dc2/reconciler/migrations"
+)
+
+const (
+	defaultMaxConns = 8
+	connectTimeout  = 10 * time.Second
+	// callTimeout bounds every call whose context has no end of its own, so that a
+	// database that accepts a connection and then says nothing never hangs a sweep.
+	callTimeout = 2 * time.Minute
 )
 
 // Options says which database to open.
@@ -26,12 +40,85 @@ type Options struct {
 type Ledger struct {
 	pool   *pgxpool.Pool
 	tenant string
+	place  string // host:port/database, for errors
 }
 
 // Open connects, checks that the database has the schema that this program knows,
 // and finds the tenant. Errors name the place and the next step, and hold no secret.
 func Open(ctx context.Context, o Options) (*Ledger, error) {
-	panic("ledger: being written")
+	cfg, err := poolConfig(o)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, cfg)
+	if err != nil {
+		return nil, faultAt("", "open the ledger", err)
+	}
+	l := &Ledger{pool: pool, place: place(cfg.ConnConfig)}
+	if err := l.greet(ctx, o.Tenant); err != nil {
+		pool.Close()
+		return nil, err
+	}
+	return l, nil
+}
+
+// poolConfig reads the URL. The driver's own error quotes it, so it is not shown.
+func poolConfig(o Options) (*pgxpool.Config, error) {
+	if o.URL == "" {
+		return nil, &UsageError{"no database: give --database-url or set RECONCILER_DATABASE_URL"}
+	}
+	cfg, err := pgxpool.ParseConfig(o.URL)
+	if err != nil {
+		return nil, &UsageError{"the database URL cannot be read: write it as postgres://role@host:port/database, with special characters of the password percent-encoded"}
+	}
+	cfg.MaxConns = defaultMaxConns
+	if o.MaxConns > 0 {
+		cfg.MaxConns = o.MaxConns
+	}
+	// Unnamed statements with cached descriptions work behind poolers that give every
+	// transaction another connection, and each run is planned for its own parameters.
+	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	cfg.ConnConfig.Tracer = o.Tracer
+	if cfg.ConnConfig.ConnectTimeout == 0 {
+		cfg.ConnConfig.ConnectTimeout = connectTimeout
+	}
+	if cfg.ConnConfig.RuntimeParams["application_name"] == "" {
+		cfg.ConnConfig.RuntimeParams["application_name"] = "reconciler"
+	}
+	return cfg, nil
+}
+
+// greet makes the first contact: schema, then tenant.
+func (l *Ledger) greet(ctx context.Context, tenant string) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	conn, err := l.pool.Acquire(ctx)
+	if err != nil {
+		return l.fault("open the ledger", err)
+	}
+	defer conn.Release()
+	if err := migrations.Check(ctx, conn.Conn()); err != nil {
+		return l.schemaFault(err)
+	}
+	const ask = `SELECT coalesce(nullif(current_setting('reconciler.tenant', true), ''), 'default')`
+	if err := conn.QueryRow(ctx, ask).Scan(&l.tenant); err != nil {
+		return l.fault("find the tenant", err)
+	}
+	if tenant != "" && tenant != l.tenant {
+		return &UsageError{fmt.Sprintf("this database role serves tenant %q and the configuration says %q: "+
+			"ALTER ROLE … SET reconciler.tenant, or correct `tenant`", l.tenant, tenant)}
+	}
+	return nil
+}
+
+// schemaFault passes on what the schema check says of versions, and cleans the rest.
+func (l *Ledger) schemaFault(err error) error {
+	var behind *migrations.Behind
+	var newer *migrations.Newer
+	if errors.As(err, &behind) || errors.As(err, &newer) {
+		return fmt.Errorf("database %s: %w", l.place, err)
+	}
+	return l.fault("check the schema", err)
 }
 
 // Close releases all connections.
@@ -43,5 +130,55 @@ func (l *Ledger) Tenant() string { return l.tenant }
 // Now reads the database's clock, which alone judges leases. It is simulated in a
 // database that was created with simulated time.
 func (l *Ledger) Now(ctx context.Context) (time.Time, error) {
-	panic("ledger: being written")
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	now, err := clock(ctx, l.pool)
+	return now, l.fault("read the database's clock", err)
+}
+
+// querier is what the pool and a transaction have in common.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
+}
+
+// clock is read once per call and passed on, so that it never stands inside a
+// statement: there it would be another instant on every row or node.
+func clock(ctx context.Context, q querier) (time.Time, error) {
+	var now time.Time
+	err := q.QueryRow(ctx, `SELECT reconciler.clock()`).Scan(&now)
+	return now.UTC(), err
+}
+
+// inTx runs f in one transaction at READ COMMITTED, which row locks make enough.
+// Whatever ends f early, the transaction is rolled back as a whole.
+func (l *Ledger) inTx(ctx context.Context, f func(pgx.Tx) error) error {
+	tx, err := l.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
+	if err != nil {
+		return err
+	}
+	defer func() {
+		// The caller's context may have ended, which is when this matters most. The
+		// driver closes a connection that it cannot roll back in time.
+		end, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_ = tx.Rollback(end) // after a commit there is nothing to roll back
+	}()
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+// bounded gives the context an end if it has none.
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, callTimeout)
+}
+
+// place names a database without role, password or options.
+func place(c *pgx.ConnConfig) string {
+	return net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))) + "/" + c.Database
 }

@@ -1,0 +1,131 @@
+package ledger
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// lookRow is a row of looks as it is written. Absent fields are NULL.
+type lookRow struct {
+	ID         string      `json:"look_id"`
+	Source     string      `json:"source"`
+	Method     string      `json:"method"`
+	Outcome    string      `json:"outcome"`
+	Kind       string      `json:"kind,omitempty"`
+	Account    string      `json:"account,omitempty"`
+	Mode       string      `json:"mode,omitempty"`
+	EffectID   string      `json:"effect_id,omitempty"`
+	Key        string      `json:"key,omitempty"`
+	Reference  string      `json:"reference,omitempty"`
+	Parent     string      `json:"parent,omitempty"`
+	WindowFrom *time.Time  `json:"window_from,omitempty"`
+	WindowTo   *time.Time  `json:"window_to,omitempty"`
+	At         time.Time   `json:"at"`
+	Complete   bool        `json:"complete"`
+	Calls      int         `json:"calls"`
+	RequestID  string      `json:"request_id,omitempty"`
+	ReplyHash  []byte      `json:"reply_hash,omitempty"`
+	Fault      string      `json:"fault,omitempty"`
+	Detail     string      `json:"detail,omitempty"`
+	Found      []foundItem `json:"found"`
+}
+
+// foundItem is an identity as looks.found holds it.
+type foundItem struct {
+	System  string `json:"system"`
+	Account string `json:"account"`
+	Mode    string `json:"mode"`
+	ID      string `json:"id"`
+}
+
+func lookRowOf(k recon.Look) lookRow {
+	r := lookRow{
+		ID: k.ID, Source: string(k.Source), Method: string(k.Method), Outcome: string(k.Outcome), Kind: k.Kind,
+		Account: k.Account, Mode: k.Mode, EffectID: k.EffectID, Key: k.Key, Reference: k.Reference, Parent: k.Parent,
+		WindowFrom: orNull(k.Window.From), WindowTo: orNull(k.Window.To), At: stored(k.At), Complete: k.Complete, Calls: k.Calls,
+		RequestID: k.RequestID, ReplyHash: k.ReplyHash, Fault: k.Fault, Detail: k.Detail, Found: make([]foundItem, 0, len(k.Found)),
+	}
+	for _, id := range k.Found {
+		r.Found = append(r.Found, foundItem(id))
+	}
+	return r
+}
+
+// coverageRow is a row of coverage.
+type coverageRow struct {
+	LookID     string    `json:"look_id"`
+	Source     string    `json:"source"`
+	Kind       string    `json:"kind"`
+	Account    string    `json:"account"`
+	Mode       string    `json:"mode"`
+	WindowFrom time.Time `json:"window_from"`
+	WindowTo   time.Time `json:"window_to"`
+	At         time.Time `json:"at"`
+}
+
+//go:embed sql/save_looks.sql
+var saveLooksSQL string
+
+// saveLooks writes the evidence: looks, the ranges that they cover, and what the
+// provider sent. It is append-only; what is there already stays as it is.
+func (l *Ledger) saveLooks(ctx context.Context, tx pgx.Tx, b *Batch, blobs []blobRow) error {
+	if len(b.Looks) == 0 && len(b.Coverage) == 0 && len(blobs) == 0 {
+		return nil
+	}
+	looks := make([]lookRow, 0, len(b.Looks))
+	for _, k := range b.Looks {
+		looks = append(looks, lookRowOf(k))
+	}
+	coverage := make([]coverageRow, 0, len(b.Coverage))
+	for _, c := range b.Coverage {
+		coverage = append(coverage, coverageRow{
+			LookID: c.LookID, Source: string(c.Source), Kind: c.Kind, Account: c.Account, Mode: c.Mode,
+			WindowFrom: stored(c.Window.From), WindowTo: stored(c.Window.To), At: stored(c.At),
+		})
+	}
+	looksJSON, err := encode(looks)
+	if err != nil {
+		return err
+	}
+	coverageJSON, err := encode(coverage)
+	if err != nil {
+		return err
+	}
+	ids, salts, bytes := make([]string, len(blobs)), make([][]byte, len(blobs)), make([][]byte, len(blobs))
+	for i, r := range blobs {
+		ids[i], salts[i], bytes[i] = r.id, r.salt, r.bytes
+	}
+	_, err = tx.Exec(ctx, saveLooksSQL, l.tenant, b.RunID, looksJSON, coverageJSON, ids, salts, bytes)
+	return err
+}
+
+const coveredSQL = `
+SELECT c.source, c.kind, c.account, c.mode, c.window_from, c.window_to, c.at, c.look_id
+FROM reconciler.coverage c
+WHERE c.tenant = $1 AND c.source = $2 AND c.at >= $3
+ORDER BY c.at DESC, c.look_id
+LIMIT 1000`
+
+// Covered gives the ranges of a source that were listed completely since a time,
+// newest first, at most 1,000.
+func (l *Ledger) Covered(ctx context.Context, source recon.SourceName, since time.Time) ([]recon.Coverage, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	rows, err := l.pool.Query(ctx, coveredSQL, l.tenant, string(source), stored(since))
+	if err != nil {
+		return nil, l.fault("read the coverage of "+string(source), err)
+	}
+	var out []recon.Coverage
+	var c recon.Coverage
+	_, err = pgx.ForEachRow(rows, []any{text(&c.Source), text(&c.Kind), text(&c.Account), text(&c.Mode),
+		instant(&c.Window.From), instant(&c.Window.To), instant(&c.At), text(&c.LookID)}, func() error {
+		out = append(out, c)
+		return nil
+	})
+	return out, l.fault("read the coverage of "+string(source), err)
+}

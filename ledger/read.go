@@ -1,0 +1,245 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+const (
+	defaultList = 100
+	maxList     = 10_000
+)
+
+func listLimit(n int) int {
+	if n <= 0 {
+		return defaultList
+	}
+	return min(n, maxList)
+}
+
+// An empty list or text does not narrow. The planner sees the values, so each
+// combination gets a plan of its own.
+const operationsSQL = `
+SELECT ` + operationColumns + `
+FROM reconciler.operations o
+WHERE o.tenant = $1
+	AND ($2::text = '' OR o.source = $2)
+	AND ($3::text = '' OR o.action = $3)
+	AND (cardinality($4::text[]) = 0 OR o.state = ANY ($4))
+	AND ($5::text = '' OR o."case" = $5)
+	AND ($6::text = '' OR o.key = $6)
+	AND ($7::text = '' OR o.reference = $7)
+ORDER BY o.created_at DESC, o.operation_id DESC
+LIMIT $8`
+
+// Operations lists operations, newest first.
+func (l *Ledger) Operations(ctx context.Context, f OperationFilter) ([]recon.Operation, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	rows, err := l.pool.Query(ctx, operationsSQL, l.tenant, string(f.Source), f.Action, texts(f.States), f.Case, f.Key,
+		f.Reference, listLimit(f.Limit))
+	if err != nil {
+		return nil, l.fault("list operations", err)
+	}
+	ops, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (recon.Operation, error) {
+		var o recon.Operation
+		var marks []string
+		err := row.Scan(operationFields(&o, &marks)...)
+		o.Marks = typed[recon.Mark](marks)
+		return o, err
+	})
+	return ops, l.fault("list operations", err)
+}
+
+const journalSQL = `
+SELECT j.seq, j.at, j.kind, j.body FROM reconciler.journal j
+WHERE j.tenant = $1 AND j.operation_id = $2
+ORDER BY j.seq`
+
+const ownedSQL = `
+SELECT ` + effectColumns + `
+FROM reconciler.effects e
+WHERE e.tenant = $1 AND e.owner = ANY ($2::text[])
+ORDER BY e.created_at, e.id`
+
+const findingsOfSQL = `
+SELECT ` + findingColumns + `
+FROM reconciler.findings f
+WHERE f.tenant = $1 AND f.operation_ids && ARRAY[$2::text]
+ORDER BY f.opened_at, f.finding_id`
+
+const looksSQL = `
+SELECT k.look_id, k.source, k.method, k.outcome, k.kind, k.account, k.mode, k.effect_id, k.key, k.reference, k.parent,
+	k.window_from, k.window_to, k.at, k.complete, k.calls, k.request_id, k.reply_hash, k.fault, k.detail, k.found
+FROM reconciler.looks k
+WHERE k.tenant = $1 AND k.look_id = ANY ($2::text[])
+ORDER BY k.at, k.look_id`
+
+const policyOfSQL = `
+SELECT p.body FROM reconciler.policies p WHERE p.tenant = $1 AND p.action = $2 AND p.version = $3`
+
+// Story tells everything about one operation (*NotFoundError), as of one moment.
+func (l *Ledger) Story(ctx context.Context, id recon.OperationID) (recon.Story, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	var s recon.Story
+	op := "read operation " + string(id)
+	tx, err := l.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return s, l.fault(op, err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it only read
+	if err := l.storyOf(ctx, tx, id, &s); err != nil {
+		return recon.Story{}, l.fault(op, err)
+	}
+	return s, nil
+}
+
+func (l *Ledger) storyOf(ctx context.Context, tx pgx.Tx, id recon.OperationID, s *recon.Story) error {
+	var marks []string
+	err := tx.QueryRow(ctx, casesSQL, l.tenant, []string{string(id)}).
+		Scan(append(operationFields(&s.Operation, &marks), checkFields(&s.Check)...)...)
+	if isNoRows(err) {
+		return &NotFoundError{What: "operation", ID: string(id)}
+	}
+	if err != nil {
+		return err
+	}
+	s.Operation.Marks = typed[recon.Mark](marks)
+	if s.Policy, err = l.policyOf(ctx, tx, s.Operation); err != nil {
+		return err
+	}
+	if s.Journal, err = collect(ctx, tx, scanEntry, journalSQL, l.tenant, string(id)); err != nil {
+		return err
+	}
+	owners := []string{string(id)}
+	if s.Operation.Group != "" {
+		owners = append(owners, s.Operation.Group)
+	}
+	if s.Effects, err = collect(ctx, tx, scanEffect, ownedSQL, l.tenant, owners); err != nil {
+		return err
+	}
+	findings := func(row pgx.CollectableRow) (recon.Finding, error) { return scanFinding(row) }
+	if s.Findings, err = collect(ctx, tx, findings, findingsOfSQL, l.tenant, string(id)); err != nil {
+		return err
+	}
+	s.Looks, err = collect(ctx, tx, scanLook, looksSQL, l.tenant, lookIDs(s))
+	return err
+}
+
+// policyOf gives the version that an operation was opened under.
+func (l *Ledger) policyOf(ctx context.Context, q querier, o recon.Operation) (recon.Policy, error) {
+	p := recon.DefaultPolicy()
+	p.Action, p.Source = o.Action, o.Source
+	var body []byte
+	err := q.QueryRow(ctx, policyOfSQL, l.tenant, o.Action, o.PolicyVersion).Scan(&body)
+	if isNoRows(err) {
+		return p, nil
+	}
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(body, &p); err != nil {
+		return p, &UsageError{fmt.Sprintf("policy %s version %d in the database cannot be read: %v", o.Action, o.PolicyVersion, err)}
+	}
+	p.Action, p.Version = o.Action, o.PolicyVersion
+	return p, nil
+}
+
+// lookIDs lists the looks that the journal and the plan name.
+func lookIDs(s *recon.Story) []string {
+	seen := map[string]bool{}
+	ids := []string{}
+	add := func(list []string) {
+		for _, id := range list {
+			if !seen[id] {
+				seen[id] = true
+				ids = append(ids, id)
+			}
+		}
+	}
+	for _, e := range s.Journal {
+		var body struct {
+			LookIDs []string `json:"look_ids"`
+		}
+		// A body that is no object of ours names no looks; the story shows it as it is.
+		if json.Unmarshal(e.Body, &body) == nil {
+			add(body.LookIDs)
+		}
+	}
+	add(s.Check.Absence.LookIDs)
+	return ids
+}
+
+func collect[T any](ctx context.Context, q querier, scan func(pgx.CollectableRow) (T, error), sql string, args ...any) ([]T, error) {
+	rows, err := q.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, scan)
+}
+
+func scanEntry(row pgx.CollectableRow) (recon.Entry, error) {
+	var e recon.Entry
+	var body string
+	err := row.Scan(&e.Seq, instant(&e.At), text(&e.Kind), &body)
+	e.Body = json.RawMessage(body)
+	return e, err
+}
+
+func scanEffect(row pgx.CollectableRow) (recon.Effect, error) {
+	var e recon.Effect
+	err := row.Scan(effectFields(&e)...)
+	return normal(e), err
+}
+
+func scanLook(row pgx.CollectableRow) (recon.Look, error) {
+	var k recon.Look
+	var found []byte
+	err := row.Scan(text(&k.ID), text(&k.Source), text(&k.Method), text(&k.Outcome), text(&k.Kind), text(&k.Account), text(&k.Mode),
+		text(&k.EffectID), text(&k.Key), text(&k.Reference), text(&k.Parent), instant(&k.Window.From), instant(&k.Window.To),
+		instant(&k.At), &k.Complete, number(&k.Calls), text(&k.RequestID), &k.ReplyHash, text(&k.Fault), text(&k.Detail), &found)
+	if err != nil {
+		return k, err
+	}
+	var items []foundItem
+	if err := json.Unmarshal(found, &items); err != nil {
+		return k, fmt.Errorf("look %s: %w", k.ID, err)
+	}
+	for _, f := range items {
+		k.Found = append(k.Found, recon.EffectIdentity(f))
+	}
+	return k, nil
+}
+
+const findingsSQL = `
+SELECT ` + findingColumns + `, f.ended_at, f.settled_at, f.settled_by, f.settled_as, f.level, f.assignee
+FROM reconciler.findings f
+WHERE f.tenant = $1
+	AND ($2::text = '' OR f.source = $2)
+	AND (cardinality($3::text[]) = 0 OR f.kind = ANY ($3))
+	AND (cardinality($4::text[]) = 0 OR f.state = ANY ($4))
+	AND ($5::text = '' OR f.operation_ids @> ARRAY[$5::text])
+ORDER BY f.opened_at DESC, f.finding_id DESC
+LIMIT $6`
+
+// Findings lists findings, newest first.
+func (l *Ledger) Findings(ctx context.Context, f FindingFilter) ([]FindingRow, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	scan := func(row pgx.CollectableRow) (FindingRow, error) {
+		var r FindingRow
+		var err error
+		r.Finding, err = scanFinding(row, instant(&r.EndedAt), instant(&r.SettledAt), text(&r.SettledBy), text(&r.SettledAs),
+			number(&r.Level), text(&r.Assignee))
+		return r, err
+	}
+	rows, err := collect(ctx, l.pool, scan, findingsSQL, l.tenant, string(f.Source), texts(f.Kinds), texts(f.States),
+		string(f.Operation), listLimit(f.Limit))
+	return rows, l.fault("list findings", err)
+}

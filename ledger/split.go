@@ -1,0 +1,233 @@
+package ledger
+
+import (
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// failuresToTell is how often a conclusion is refused before people are told. Fewer
+// would call them for a restart in the middle of a deployment.
+const failuresToTell = 5
+
+// setAsideWaits are the waits after the first, second… refusal; the last one stays.
+var setAsideWaits = []time.Duration{time.Minute, 5 * time.Minute, 15 * time.Minute, time.Hour, 24 * time.Hour}
+
+// recordAll records a batch, and in parts if the database refuses what it holds.
+func (l *Ledger) recordAll(ctx context.Context, b Batch, out *Recorded) error {
+	once, err := l.recordOnce(ctx, b)
+	if err == nil {
+		out.add(once)
+		return nil
+	}
+	if !isKind(err, FaultData) {
+		return err
+	}
+	rest, decisions := b.apart()
+	if len(decisions.Decisions) == 0 {
+		return l.recordRest(ctx, rest, err)
+	}
+	if !rest.empty() {
+		if err := l.recordRest(ctx, rest, nil); err != nil {
+			return err
+		}
+	}
+	return l.recordHalves(ctx, decisions, err, out)
+}
+
+// recordHalves finds the rows that cannot be stored by halving. Each part is a
+// transaction of its own; what is bad alone is set aside.
+func (l *Ledger) recordHalves(ctx context.Context, b Batch, cause error, out *Recorded) error {
+	if len(b.Decisions) == 1 && cause != nil {
+		return l.aside(ctx, b, cause, out)
+	}
+	for _, half := range b.halves() {
+		once, err := l.recordOnce(ctx, half)
+		switch {
+		case err == nil:
+			out.add(once)
+		case !isKind(err, FaultData):
+			return err
+		default:
+			if err := l.recordHalves(ctx, half, err, out); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (l *Ledger) aside(ctx context.Context, b Batch, cause error, out *Recorded) error {
+	id := b.Decisions[0].Operation
+	n, err := l.SetAside(ctx, id, b.Now, cause.Error())
+	if err != nil {
+		return err
+	}
+	out.SetAside = append(out.SetAside, SetAside{Operation: id, Fault: cause.Error(), Failures: n})
+	return nil
+}
+
+// recordRest stores what belongs to no decision. An effect that cannot be stored
+// must not keep the others from the shelf: each is tried alone and the bad ones are
+// left out. They are listed again by the next look, and never concluded from.
+func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error) error {
+	if cause == nil {
+		if _, cause = l.recordOnce(ctx, b); cause == nil || !isKind(cause, FaultData) {
+			return cause
+		}
+	}
+	if len(b.Effects) == 0 {
+		return cause
+	}
+	if len(b.Effects) == 1 {
+		b.Effects, b.Raw = nil, nil
+		_, err := l.recordOnce(ctx, b)
+		return err
+	}
+	left, right := b, Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now}
+	half := len(b.Effects) / 2
+	left.Effects, right.Effects = b.Effects[:half], b.Effects[half:]
+	left.Raw, right.Raw = rawOf(b.Raw, left.Effects), rawOf(b.Raw, right.Effects)
+	right.Looks = b.Looks
+	if err := l.recordRest(ctx, left, nil); err != nil {
+		return err
+	}
+	return l.recordRest(ctx, right, nil)
+}
+
+func (b *Batch) empty() bool {
+	return len(b.Looks) == 0 && len(b.Effects) == 0 && len(b.Coverage) == 0 && len(b.Findings) == 0 && len(b.Ends) == 0 &&
+		len(b.Notices) == 0 && b.SourceState == nil
+}
+
+// apart splits what rests on decisions from what stands by itself.
+func (b *Batch) apart() (rest, decisions Batch) {
+	decisions = b.only(b.Decisions)
+	rest = *b
+	rest.Decisions, rest.Versions, rest.Effects, rest.Raw, rest.Looks, rest.Notices = nil, nil, nil, nil, nil, nil
+	used := map[recon.EffectIdentity]bool{}
+	for _, e := range decisions.Effects {
+		used[e.Identity()] = true
+	}
+	for _, e := range b.Effects {
+		if !used[e.Identity()] {
+			rest.Effects = append(rest.Effects, e)
+		}
+	}
+	rest.Raw = rawOf(b.Raw, rest.Effects)
+	lookUsed := map[string]bool{}
+	for _, k := range decisions.Looks {
+		lookUsed[k.ID] = true
+	}
+	for _, k := range b.Looks {
+		if !lookUsed[k.ID] {
+			rest.Looks = append(rest.Looks, k)
+		}
+	}
+	for _, n := range b.Notices {
+		if _, decided := b.Versions[n.Operation]; !decided {
+			rest.Notices = append(rest.Notices, n)
+		}
+	}
+	return rest, decisions
+}
+
+// halves gives the two halves of a batch's decisions, each with its own evidence.
+func (b *Batch) halves() []Batch {
+	if len(b.Decisions) < 2 {
+		return []Batch{*b}
+	}
+	half := len(b.Decisions) / 2
+	return []Batch{b.only(b.Decisions[:half]), b.only(b.Decisions[half:])}
+}
+
+// only gives the part of a batch that some decisions need: their looks, the effects
+// that they link, and the notices on them.
+func (b *Batch) only(ds []recon.Decision) Batch {
+	out := Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now, Decisions: ds, Versions: b.Versions}
+	linked, looked, ops := map[recon.EffectIdentity]bool{}, map[string]bool{}, map[recon.OperationID]bool{}
+	for _, d := range ds {
+		ops[d.Operation] = true
+		for _, m := range d.Links {
+			linked[m.Effect] = true
+		}
+		for _, id := range d.LookIDs {
+			looked[id] = true
+		}
+	}
+	for _, e := range b.Effects {
+		if linked[e.Identity()] {
+			out.Effects = append(out.Effects, e)
+		}
+	}
+	for _, k := range b.Looks {
+		if looked[k.ID] {
+			out.Looks = append(out.Looks, k)
+		}
+	}
+	for _, n := range b.Notices {
+		if ops[n.Operation] {
+			out.Notices = append(out.Notices, n)
+		}
+	}
+	out.Raw = rawOf(b.Raw, out.Effects)
+	return out
+}
+
+func rawOf(raw []Raw, effects []recon.Effect) []Raw {
+	want := make(map[recon.EffectIdentity]bool, len(effects))
+	for _, e := range effects {
+		want[e.Identity()] = true
+	}
+	var out []Raw
+	for _, r := range raw {
+		if want[r.Effect] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+const lockCheckSQL = `
+SELECT c.failures, c.source FROM reconciler.checks c WHERE c.tenant = $1 AND c.operation_id = $2 FOR UPDATE`
+
+const setAsideSQL = `
+UPDATE reconciler.checks c SET failures = $3, next_check = $4 WHERE c.tenant = $1 AND c.operation_id = $2`
+
+// SetAside counts a failure of one operation and plans its next try later each time.
+// After five a finding names the fault. The fault is told to people: it holds no
+// secret and no personal data. It returns the failures so far.
+func (l *Ledger) SetAside(ctx context.Context, id recon.OperationID, now time.Time, fault string) (int, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	var failures int
+	err := l.inTx(ctx, func(tx pgx.Tx) error {
+		var source recon.SourceName
+		err := tx.QueryRow(ctx, lockCheckSQL, l.tenant, string(id)).Scan(&failures, text(&source))
+		if isNoRows(err) {
+			return &NotFoundError{What: "operation", ID: string(id)}
+		}
+		if err != nil {
+			return err
+		}
+		failures++
+		next := now.Add(setAsideWaits[min(failures, len(setAsideWaits))-1])
+		if _, err := tx.Exec(ctx, setAsideSQL, l.tenant, string(id), failures, stored(next)); err != nil {
+			return err
+		}
+		if failures < failuresToTell {
+			return nil
+		}
+		f := recon.Finding{
+			Kind: recon.FindUnresolved, Certainty: recon.Proof, Source: source, Operations: []recon.OperationID{id},
+			Observed: []recon.Difference{{Field: "recording", Ours: "concluded", Theirs: fault}},
+			Reason:   "what was concluded of it cannot be stored: " + fault,
+		}
+		_, err = l.saveFindings(ctx, tx, tellings{findings: map[string]recon.Finding{f.Fingerprint(): f}}, now)
+		return err
+	})
+	return failures, l.fault("set an operation aside", err)
+}
