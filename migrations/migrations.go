@@ -54,7 +54,7 @@ type Applied struct {
 // Up brings the schema to the newest version, applies the functions and the group
 // roles with their privileges. It is safe to run at any time and by many at once.
 // Where the database user may not create roles everything else is done, and the
-// statements for an administrator are told by [Roles].
+// statements for an administrator are told by [RoleStatements].
 //
 // The url must lead to the server itself, not to a pooler.
 func Up(ctx context.Context, url string) error {

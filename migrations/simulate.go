@@ -34,7 +34,10 @@ func SimulateTime(ctx context.Context, url string, start time.Time) error {
 			ON CONFLICT (one) DO UPDATE SET at = excluded.at`, start.UTC()); err != nil {
 			return fmt.Errorf("simulate time: %w", err)
 		}
-		return tx.Commit()
+		if err := tx.Commit(); err != nil {
+			return fmt.Errorf("simulate time: %w", err)
+		}
+		return applyRoles(ctx, db) // the clock reads the new table as the schema's owner
 	})
 }
 

@@ -16,7 +16,7 @@ BEGIN
     SELECT p.body INTO policy FROM reconciler.policies p
         WHERE p.tenant = op.tenant AND p.action = op.action AND p.active;
     IF op.state = 'in_progress' AND op.lease_until <= now THEN
-        op := reconciler.expire_lease(op, coalesce(policy, reconciler.policy_of(op)), now);
+        op := reconciler.expire_lease(op, now);
     END IF;
     IF policy IS NULL THEN
         -- Where something may have been sent, that matters more to the caller.

@@ -1,16 +1,16 @@
-CREATE OR REPLACE FUNCTION reconciler.expire_lease(op reconciler.operations, policy jsonb, now timestamptz)
+CREATE OR REPLACE FUNCTION reconciler.expire_lease(op reconciler.operations, now timestamptz)
 RETURNS reconciler.operations
 LANGUAGE plpgsql VOLATILE AS $$
 -- A lease that ended without a finish: what was sent under it is in doubt, and its
--- holder's late answer is stale from here on. The row is locked by the caller.
+-- holder's late answer is stale from here on. The claim planned the next check from the
+-- lease's end, so that plan stands. The row is locked by the caller.
 DECLARE
     entry text;
-    due timestamptz := now + (policy ->> 'check_after')::interval;
 BEGIN
     op.state := 'unknown';
     op.in_doubt := true;
     op.lease_token := NULL;
-    op.unknown_since := coalesce(op.unknown_since, now);
+    op.unknown_since := coalesce(op.unknown_since, op.lease_until);
     op.version := op.version + 1;
     op.chain_seq := op.chain_seq + 1;
     entry := reconciler.entry_body('decision', now, jsonb_build_object(
@@ -24,7 +24,5 @@ BEGIN
         WHERE o.tenant = op.tenant AND o.operation_id = op.operation_id;
     INSERT INTO reconciler.journal (tenant, operation_id, seq, kind, at, body, hash)
         VALUES (op.tenant, op.operation_id, op.chain_seq, 'decision', now, entry, op.chain_head);
-    UPDATE reconciler.checks c SET next_check = due
-        WHERE c.tenant = op.tenant AND c.operation_id = op.operation_id;
     RETURN op;
 END $$;

@@ -1,5 +1,7 @@
 CREATE OR REPLACE FUNCTION reconciler.open_answer(op reconciler.operations, verdict text, reason text) RETURNS jsonb
 LANGUAGE plpgsql STABLE AS $$
+-- How the operation stands for whoever opened it. The caller must not send unless it
+-- claims; a stored result spares it that.
 BEGIN
     RETURN jsonb_build_object(
             'operation_id', op.operation_id, 'key', op.key, 'state', op.state,
