@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -22,10 +23,11 @@ const (
 	startLimit = 2 * time.Minute
 	// poll is how often a start looks whether the server is ready.
 	poll = 10 * time.Millisecond
-	// dyingLimit is how long a start waits for a server that a killed process left. A
-	// server that was told to end takes well under a second; one that lives longer was
-	// not told.
-	dyingLimit = 5 * time.Second
+	// A start waits for a server that a killed process left. One that was told to end
+	// takes well under a second; one that is there after toldLimit was not told, and is
+	// asked. One that neither ends nor answers until dyingLimit is told to a person.
+	toldLimit  = 5 * time.Second
+	dyingLimit = 45 * time.Second
 )
 
 // errBusy means that another server still uses the data folder.
@@ -41,6 +43,8 @@ type Server struct {
 	exited    chan struct{}
 	exitErr   error
 	removeDir bool
+	stopOnce  sync.Once
+	stopErr   error
 }
 
 // Start runs the server of a folder and returns when it takes connections. If another
@@ -71,11 +75,16 @@ func Start(ctx context.Context, opt Options) (*Server, error) {
 
 // Stop ends the server that this process started, and returns when it has ended. Clients
 // are disconnected; what they committed is kept. When ctx ends first, the server is
-// ended without a last checkpoint, and the next start recovers.
+// ended without a last checkpoint, and the next start recovers. A second Stop does
+// nothing and returns what the first one did.
 func (s *Server) Stop(ctx context.Context) error {
-	if s.lock == nil {
-		return nil
+	if s.lock != nil {
+		s.stopOnce.Do(func() { s.stopErr = s.stop(ctx) })
 	}
+	return s.stopErr
+}
+
+func (s *Server) stop(ctx context.Context) error {
 	defer s.lock.Close()
 
 	// The note goes first: nobody should join a server that is ending.
@@ -148,7 +157,7 @@ func startHeld(ctx context.Context, opt Options) (*Server, error) {
 	}
 	// We have the lock, so a server that still uses the data belongs to nobody: its
 	// process was killed, and it is ending (or, not on Linux, it has not noticed).
-	patience := time.Now().Add(dyingLimit)
+	began := time.Now()
 	for {
 		s, err := c.run(ctx)
 		if err == nil {
@@ -158,8 +167,8 @@ func startHeld(ctx context.Context, opt Options) (*Server, error) {
 		if !errors.Is(err, errBusy) {
 			return nil, err
 		}
-		if time.Now().After(patience) {
-			if err := c.EndOrphan(ctx); err != nil {
+		if waited := time.Since(began); waited > toldLimit {
+			if err := c.EndOrphan(ctx); err != nil && waited > dyingLimit {
 				return nil, err
 			}
 		}

@@ -3,39 +3,237 @@ package localpg
 import (
 	"context"
 	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
 
-func TestSmoke(t *testing.T) {
-	t0 := time.Now()
-	s, err := Start(t.Context(), Options{Dir: home(t)})
-	if err != nil {
+func TestRowsAreKeptOverStopAndStart(t *testing.T) {
+	t.Parallel()
+	dir := withData(t, home(t))
+	first := start(t, Options{Dir: dir})
+	if err := first.CreateDatabase(t.Context(), "ledger"); err != nil {
 		t.Fatal(err)
 	}
-	t.Log(s.URL("x"), time.Since(t0))
-	if err := s.CreateDatabase(t.Context(), "x"); err != nil {
-		t.Fatal(err)
+	exec1(t, first.URL("ledger"), "CREATE TABLE kept AS SELECT 'yes' AS word")
+	pid := postmaster(t, dir)
+	stop(t, first)
+	awaitGone(t, pid)
+
+	second := start(t, Options{Dir: dir})
+	if err := second.CreateDatabase(t.Context(), "ledger"); err != nil {
+		t.Fatalf("a database that exists is not an error: %v", err)
 	}
-	t0 = time.Now()
-	if err := s.Stop(context.Background()); err != nil {
-		t.Fatal(err)
+	if got := query(t, second.URL("ledger"), "SELECT word FROM kept"); got != "yes" {
+		t.Errorf("the row reads %q", got)
 	}
-	t.Log(time.Since(t0))
 }
 
-// home is a folder for one server that another user may enter; those of t.TempDir are
-// closed to all but root, when root runs the tests.
-func home(t *testing.T) string {
-	t.Helper()
-	dir, err := makeTempDir()
+func TestKeptServerIsSafeAndClosed(t *testing.T) {
+	t.Parallel()
+	dir := home(t)
+	s := start(t, Options{Dir: dir})
+	for name, want := range map[string]string{
+		"data_checksums":     "on",
+		"fsync":              "on",
+		"full_page_writes":   "on",
+		"listen_addresses":   "",
+		"lc_collate":         "C",
+		"server_encoding":    "UTF8",
+		"synchronous_commit": "on",
+		"timezone":           "UTC",
+	} {
+		if got := query(t, s.URL("postgres"), "SHOW "+name); got != want {
+			t.Errorf("%s is %q, want %q", name, got, want)
+		}
+	}
+	info, err := os.Stat(filepath.Join(dir, "run"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
+	if info.Mode().Perm() != 0o700 {
+		t.Errorf("the socket's folder has mode %v, want 0700: its folder is the only lock on the door", info.Mode().Perm())
+	}
+	if log, err := os.ReadFile(s.LogPath()); err != nil || !strings.Contains(string(log), "ready to accept connections") {
+		t.Errorf("the log file does not hold the server's log: %v %s", err, log)
+	}
+}
+
+func TestThrowawayServerLeavesNothing(t *testing.T) {
+	t.Parallel()
+	s, err := Start(t.Context(), Options{Throwaway: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := query(t, s.URL("postgres"), "SHOW fsync"); got != "off" {
+		t.Errorf("fsync of a throwaway server is %q", got)
+	}
+	pid := postmaster(t, s.dir)
+	stop(t, s)
+	awaitGone(t, pid)
+	if _, err := os.Stat(s.dir); !os.IsNotExist(err) {
+		t.Errorf("its folder is still there: %v", err)
+	}
+}
+
+func TestRestartRightAfterACrashWaitsForTheDyingServer(t *testing.T) {
+	t.Parallel()
+	dir := withData(t, home(t))
+	owner := startChild(t, dir)
+	exec1(t, owner.url(t), "CREATE TABLE kept AS SELECT 'yes' AS word")
+	old := postmaster(t, dir)
+	owner.kill9(t)
+
+	s := start(t, Options{Dir: dir})
+	if got := query(t, s.URL("postgres"), "SELECT word FROM kept"); got != "yes" {
+		t.Errorf("the row reads %q", got)
+	}
+	if now := postmaster(t, dir); now == old {
+		t.Error("the server of the killed process was taken for ours")
+	}
+}
+
+// The server is stopped (SIGSTOP), so that it is surely still there when the next start
+// comes, and continues a second later.
+func TestStartWaitsForAServerThatIsSlowToDie(t *testing.T) {
+	t.Parallel()
+	dir := withData(t, home(t))
+	owner := startChild(t, dir)
+	owner.url(t)
+	old := postmaster(t, dir)
+	if err := syscall.Kill(old, syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	owner.kill9(t)
+	time.AfterFunc(time.Second, func() { _ = syscall.Kill(old, syscall.SIGCONT) })
+
+	s := start(t, Options{Dir: dir})
+	query(t, s.URL("postgres"), "SELECT 'it answers'")
+	awaitGone(t, old)
+}
+
+func TestKilledProcessLeavesNoServer(t *testing.T) {
+	t.Parallel()
+	dir := withData(t, home(t))
+	owner := startChild(t, dir)
+	owner.url(t)
+	pid := postmaster(t, dir)
+	owner.kill9(t)
+	if runtime.GOOS == "linux" {
+		awaitGone(t, pid)
+	}
+	// Elsewhere the next start ends it.
+	stop(t, start(t, Options{Dir: dir}))
+	awaitGone(t, pid)
+}
+
+func TestServerOutlivesTheThreadThatStartedIt(t *testing.T) {
+	t.Parallel()
+	dir := withData(t, home(t))
+	type result struct {
+		s      *Server
+		err    error
+		thread int
+	}
+	results := make(chan result)
+	go func() {
+		// Locked and never unlocked: the thread ends with this goroutine.
+		runtime.LockOSThread()
+		s, err := Start(t.Context(), Options{Dir: dir})
+		results <- result{s, err, threadID()}
+	}()
+	got := <-results
+	if got.err != nil {
+		t.Fatal(got.err)
+	}
+	t.Cleanup(func() { stop(t, got.s) })
+	awaitThreadGone(t, got.thread)
+
+	// A server that had been told would be gone well within this time.
+	time.Sleep(500 * time.Millisecond)
+	query(t, got.s.URL("postgres"), "SELECT 'still here'")
+}
+
+func TestManyProcessesShareOneServer(t *testing.T) {
+	t.Parallel()
+	dir := withData(t, home(t))
+	var children []*child
+	for range 4 {
+		children = append(children, startChild(t, dir))
+	}
+	for _, c := range children {
+		url := c.url(t)
+		if got, want := query(t, url, "SHOW data_directory"), filepath.Join(dir, "data"); got != want {
+			t.Errorf("a process reached the server of %s, want %s", got, want)
 		}
-	})
-	return dir
+	}
+	pid := postmaster(t, dir)
+	for _, c := range children {
+		c.end(t)
+	}
+	awaitGone(t, pid)
+}
+
+func TestStopOfAJoinedServerStopsNothing(t *testing.T) {
+	t.Parallel()
+	dir := withData(t, home(t))
+	owner := start(t, Options{Dir: dir})
+	joined := start(t, Options{Dir: dir})
+	stop(t, joined)
+	query(t, owner.URL("postgres"), "SELECT 'still here'")
+}
+
+func TestServerThatNobodyOwnsIsEndedByTheNextStart(t *testing.T) {
+	t.Parallel()
+	dir := withData(t, home(t))
+	c, err := Prepare(t.Context(), Options{Dir: dir})
+	if err != nil {
+		t.Fatal(err)
+	}
+	// As after a kill where no system tells the server: it runs, and nobody has the lock.
+	out, err := runBounded(t.Context(), c.Command("pg_ctl", "-D", c.data(), "-l", filepath.Join(c.data(), "orphan.log"),
+		"-o", strings.Join(c.ServerArgs()[2:], " ")+" -c listen_addresses=''", "-w", "start"))
+	if err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	orphan := postmaster(t, dir)
+
+	s := start(t, Options{Dir: dir})
+	query(t, s.URL("postgres"), "SELECT 'it answers'")
+	awaitGone(t, orphan)
+}
+
+func TestStopWithoutTimeStillStops(t *testing.T) {
+	t.Parallel()
+	dir := withData(t, home(t))
+	s := start(t, Options{Dir: dir})
+	exec1(t, s.URL("postgres"), "CREATE TABLE kept AS SELECT 'yes' AS word")
+	pid := postmaster(t, dir)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.Stop(over); err != nil {
+		t.Fatal(err)
+	}
+	awaitGone(t, pid)
+
+	again := start(t, Options{Dir: dir})
+	if got := query(t, again.URL("postgres"), "SELECT word FROM kept"); got != "yes" {
+		t.Errorf("the row reads %q", got)
+	}
+}
+
+func TestStartEndsWhatItBeganWhenItsContextEnds(t *testing.T) {
+	t.Parallel()
+	dir := home(t)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	if s, err := Start(ctx, Options{Dir: dir}); err == nil {
+		stop(t, s)
+		t.Fatal("a first start within 50 ms is not believable")
+	}
+	s := start(t, Options{Dir: dir})
+	query(t, s.URL("postgres"), "SELECT 'it answers'")
 }

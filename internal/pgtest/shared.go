@@ -132,7 +132,7 @@ func stateDir(ctx context.Context) (string, error) {
 	}
 	sum := sha256.Sum256([]byte(bin))
 	name := fmt.Sprintf("reconciler-pgtest-%d-%s", os.Geteuid(), hex.EncodeToString(sum[:3]))
-	dir := filepath.Join(base(), name)
+	dir := filepath.Join(localpg.FastTemp(), name)
 	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("make the folder of the shared test server: %w", err)
 	}
@@ -145,17 +145,6 @@ func stateDir(ctx context.Context) (string, error) {
 		return "", fmt.Errorf("%s is not a folder that only uid %d may write to; remove it", dir, os.Geteuid())
 	}
 	return dir, nil
-}
-
-// base is where the server lives: in memory where there is plenty, since a database is
-// 300 files and creating them takes 10 ms there and 100 ms and more on a busy disk.
-func base() string {
-	const memory, plenty = "/dev/shm", 2 << 30
-	var stat syscall.Statfs_t
-	if err := syscall.Statfs(memory, &stat); err == nil && stat.Bavail*uint64(stat.Bsize) >= plenty {
-		return memory
-	}
-	return localpg.ReachableTemp()
 }
 
 // join announces this process to the keeper and waits until it is counted.
