@@ -20,11 +20,35 @@ func (p *place) shelf(k kind) *shelf { return p.shelves[k] }
 
 func (p *place) live() bool { return p.mode == "live" }
 
+// object gives one by kind and id, or nil.
+func (p *place) object(k kind, id string) object {
+	if r := p.shelves[k].byID[id]; r != nil {
+		return r.object
+	}
+	return nil
+}
+
+// refund, charge and intent give an object by id, or nil.
+func (p *place) refund(id string) *Refund {
+	r, _ := p.object(refundKind, id).(*Refund)
+	return r
+}
+
+func (p *place) charge(id string) *Charge {
+	c, _ := p.object(chargeKind, id).(*Charge)
+	return c
+}
+
+func (p *place) intent(id string) *PaymentIntent {
+	i, _ := p.object(intentKind, id).(*PaymentIntent)
+	return i
+}
+
 // find gives the object with the id, whatever its kind, or nil.
 func (p *place) find(id string) object {
 	for _, k := range kinds {
-		if r := p.shelves[k].byID[id]; r != nil {
-			return r.object
+		if o := p.object(k, id); o != nil {
+			return o
 		}
 	}
 	return nil

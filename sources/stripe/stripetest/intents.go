@@ -50,11 +50,10 @@ func (s *Server) createIntent(x *exchange) work {
 // onIntent reads an action on one payment intent that is in one of the statuses.
 func (s *Server) onIntent(x *exchange, statuses []string, do func(*PaymentIntent, moment) answer) work {
 	return func(m moment) answer {
-		r := x.place.shelf(intentKind).byID[x.target]
-		if r == nil {
+		i := x.place.intent(x.target)
+		if i == nil {
 			return missing(intentKind, x.target, "intent").answer()
 		}
-		i := r.object.(*PaymentIntent)
 		if statuses != nil && !slices.Contains(statuses, i.Status) {
 			e := invalid("", "This PaymentIntent could not be changed because it has a status of %s.", i.Status)
 			e.Code, e.PaymentIntent = "payment_intent_unexpected_state", i.show(s.fixtures)
@@ -100,20 +99,25 @@ func (s *Server) confirmed(p *place, i *PaymentIntent, expand []string, m moment
 		s.emit(p, "payment_intent."+outcome, i, m)
 		return ok(s.view(p, i, expand))
 	}
-	c := s.charge(p, i, "succeeded", m)
-	s.emit(p, "charge.succeeded", c, m)
+	c := s.charge(p, i, s.ids.next("ch_", i.ID), m)
+	i.LastErrorCode = ""
+	change := "payment_intent.succeeded"
 	if i.CaptureMethod == "manual" {
 		i.Status, i.AmountCapturable = "requires_capture", i.Amount
-		s.emit(p, "payment_intent.amount_capturable_updated", i, m)
-		return ok(s.view(p, i, expand))
+		change = "payment_intent.amount_capturable_updated"
+	} else {
+		i.AmountReceived = i.Amount
+		s.collect(p, i, c, m)
 	}
-	s.collect(p, i, c, i.Amount, m)
+	s.emit(p, "charge.succeeded", c, m)
+	s.emit(p, change, i, m)
 	return ok(s.view(p, i, expand))
 }
 
 // declined leaves a failed charge and an intent that wants another payment method.
 func (s *Server) declined(p *place, i *PaymentIntent, m moment) answer {
-	c := s.charge(p, i, "failed", m)
+	c := s.charge(p, i, s.ids.next("ch_", i.ID), m)
+	c.Status, c.FailureCode = "failed", "card_declined"
 	i.Status, i.PaymentMethod, i.LastErrorCode = "requires_payment_method", "", "card_declined"
 	s.emit(p, "charge.failed", c, m)
 	s.emit(p, "payment_intent.payment_failed", i, m)
@@ -122,41 +126,40 @@ func (s *Server) declined(p *place, i *PaymentIntent, m moment) answer {
 		PaymentIntent: i.show(s.fixtures)}).answer()
 }
 
-// charge makes the charge of a confirmation.
-func (s *Server) charge(p *place, i *PaymentIntent, status string, m moment) *Charge {
+// charge makes the charge of a confirmation, not yet captured.
+func (s *Server) charge(p *place, i *PaymentIntent, id string, m moment) *Charge {
 	c := &Charge{
-		ID: s.ids.next("ch_", i.ID), Account: p.account, Mode: p.mode, Amount: i.Amount, Currency: i.Currency,
-		Status: status, Customer: i.Customer, PaymentIntent: i.ID, PaymentMethod: i.PaymentMethod,
+		ID: id, Account: p.account, Mode: p.mode, Amount: i.Amount, Currency: i.Currency,
+		Status: "succeeded", Customer: i.Customer, PaymentIntent: i.ID, PaymentMethod: i.PaymentMethod,
 		Metadata: i.Metadata, Created: m.at, Key: m.key, RequestID: m.requestID,
-	}
-	if status == "failed" {
-		c.FailureCode = "card_declined"
 	}
 	i.LatestCharge = c.ID
 	s.put(p, c)
 	return c
 }
 
-// collect captures a charge. What is not captured goes back to the customer.
-func (s *Server) collect(p *place, i *PaymentIntent, c *Charge, amount int64, m moment) {
-	c.Captured, c.AmountCaptured, c.AmountRefunded = true, amount, c.Amount-amount
-	c.BalanceTransaction = s.move(p, &movement{Type: "charge", Source: c.ID, Amount: amount, Currency: c.Currency, Created: m.at})
-	i.Status, i.AmountReceived, i.AmountCapturable = "succeeded", amount, 0
-	s.emit(p, "payment_intent.succeeded", i, m)
+// collect captures a charge: what the intent received. The rest goes back to the customer.
+func (s *Server) collect(p *place, i *PaymentIntent, c *Charge, m moment) {
+	c.Captured, c.AmountCaptured, c.AmountRefunded = true, i.AmountReceived, c.Amount-i.AmountReceived
+	c.BalanceTransaction = s.move(p, &movement{Type: "charge", Source: c.ID, Amount: c.AmountCaptured, Currency: c.Currency, Created: m.at})
+	i.Status, i.AmountCapturable = "succeeded", 0
 }
 
 func (s *Server) captureIntent(x *exchange) work {
 	amount, expand := x.params.amount("amount_to_capture"), x.params.expand(false)
 	return s.onIntent(x, []string{"requires_capture"}, func(i *PaymentIntent, m moment) answer {
-		if amount == nil {
-			amount = &i.AmountCapturable
+		received := i.AmountCapturable
+		if amount != nil {
+			received = *amount
 		}
-		if *amount > i.AmountCapturable {
+		if received > i.AmountCapturable {
 			return invalid("amount_to_capture", "The remaining amount is %s.", money(i.AmountCapturable, i.Currency)).answer()
 		}
-		c := x.place.shelf(chargeKind).byID[i.LatestCharge].object.(*Charge)
-		s.collect(x.place, i, c, *amount, m)
+		i.AmountReceived = received
+		c := x.place.charge(i.LatestCharge)
+		s.collect(x.place, i, c, m)
 		s.emit(x.place, "charge.captured", c, m)
+		s.emit(x.place, "payment_intent.succeeded", i, m)
 		return ok(s.view(x.place, i, expand))
 	})
 }
@@ -167,11 +170,9 @@ func (s *Server) cancelIntent(x *exchange) work {
 	statuses := []string{"requires_payment_method", "requires_confirmation", "requires_action", "requires_capture", "processing"}
 	return s.onIntent(x, statuses, func(i *PaymentIntent, m moment) answer {
 		i.Status, i.CanceledAt, i.CancellationReason, i.AmountCapturable = "canceled", m.at, reason, 0
-		if r := x.place.shelf(chargeKind).byID[i.LatestCharge]; r != nil {
-			if c := r.object.(*Charge); c.Status == "succeeded" && !c.Captured {
-				c.AmountRefunded = c.Amount
-				s.emit(x.place, "charge.refunded", c, m)
-			}
+		if c := x.place.charge(i.LatestCharge); c != nil && c.Status == "succeeded" && !c.Captured {
+			c.AmountRefunded = c.Amount
+			s.emit(x.place, "charge.refunded", c, m)
 		}
 		s.emit(x.place, "payment_intent.canceled", i, m)
 		return ok(s.view(x.place, i, expand))

@@ -181,7 +181,7 @@ func TestEachWayOfAskingHasItsOwnLag(t *testing.T) {
 			len(getPage(t, srv, "/v1/payment_intents").Data) == 1,
 			get(t, srv, readKey, "/v1/payment_intents/pi_A").status == 200,
 			len(getPage(t, srv, "/v1/payment_intents/search?query=metadata%5B%22operation_id%22%5D:%22op_1%22").Data) == 1,
-			len(getPage(t, srv, "/v1/events").Data) == 2,
+			len(getPage(t, srv, "/v1/events").Data) == 3,
 		}
 	}
 	for i, want := range [][4]bool{{}, {true}, {true, true}, {true, true, true}, {true, true, true, true}} {

@@ -44,22 +44,20 @@ func (s *Server) createRefund(x *exchange) work {
 // refundable gives the charge that a refund is asked for.
 func (s *Server) refundable(p *place, charge, intent string) (*Charge, *apiError) {
 	if intent != "" {
-		r := p.shelf(intentKind).byID[intent]
-		if r == nil {
+		i := p.intent(intent)
+		if i == nil {
 			return nil, missing(intentKind, intent, "payment_intent")
 		}
-		if charge = r.object.(*PaymentIntent).LatestCharge; charge == "" {
+		if charge = i.LatestCharge; charge == "" {
 			e := invalid("payment_intent", "This PaymentIntent (%s) does not have a successful charge to refund.", intent)
 			e.Code = "payment_intent_unexpected_state"
 			return nil, e
 		}
 	}
-	r := p.shelf(chargeKind).byID[charge]
-	if r == nil {
-		return nil, missing(chargeKind, charge, "charge")
-	}
-	c := r.object.(*Charge)
+	c := p.charge(charge)
 	switch {
+	case c == nil:
+		return nil, missing(chargeKind, charge, "charge")
 	case c.Disputed:
 		e := invalid("", "Charge %s has been charged back; cannot issue a refund.", c.ID)
 		e.Code = "charge_disputed"
@@ -106,7 +104,7 @@ func (s *Server) make(p *place, r *Refund, life Life, m moment) {
 	if r.takesMoney() {
 		r.BalanceTransaction = s.move(p, &movement{Type: "refund", Source: r.ID, Amount: -r.Amount, Currency: r.Currency, Created: m.at})
 	}
-	c := p.shelf(chargeKind).byID[r.Charge].object.(*Charge)
+	c := p.charge(r.Charge)
 	s.emit(p, "refund.created", r, m)
 	if counts(r.Status) {
 		c.refund(r.Amount)
@@ -127,7 +125,7 @@ func (s *Server) turn(p *place, r *Refund, t Turn, m moment) {
 		return
 	}
 	r.enter(t)
-	c := p.shelf(chargeKind).byID[r.Charge].object.(*Charge)
+	c := p.charge(r.Charge)
 	switch {
 	case !counts(r.Status):
 		c.AmountRefunded -= r.Amount
@@ -179,9 +177,9 @@ func (s *Server) move(p *place, mv *movement) string {
 func (s *Server) updateRefund(x *exchange) work {
 	metadata, expand := x.params.metadata(), x.params.expand(false)
 	return func(m moment) answer {
-		r, e := s.refund(x)
-		if e != nil {
-			return e.answer()
+		r := x.place.refund(x.target)
+		if r == nil {
+			return missing(refundKind, x.target, "id").answer()
 		}
 		if e := change(&r.Metadata, metadata); e != nil {
 			return e.answer()
@@ -196,9 +194,9 @@ func (s *Server) updateRefund(x *exchange) work {
 func (s *Server) cancelRefund(x *exchange) work {
 	expand := x.params.expand(false)
 	return func(m moment) answer {
-		r, e := s.refund(x)
-		if e != nil {
-			return e.answer()
+		r := x.place.refund(x.target)
+		if r == nil {
+			return missing(refundKind, x.target, "id").answer()
 		}
 		if r.Status != "requires_action" {
 			return invalid("", "You can only cancel a refund whose status is requires_action; this one is %s.", r.Status).answer()
@@ -206,14 +204,6 @@ func (s *Server) cancelRefund(x *exchange) work {
 		s.turn(x.place, r, Turn{Status: "canceled"}, m)
 		return ok(s.view(x.place, r, expand))
 	}
-}
-
-func (s *Server) refund(x *exchange) (*Refund, *apiError) {
-	r := x.place.shelf(refundKind).byID[x.target]
-	if r == nil {
-		return nil, missing(refundKind, x.target, "id")
-	}
-	return r.object.(*Refund), nil
 }
 
 // present drops the keys that stand for removal.

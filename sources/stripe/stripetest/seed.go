@@ -2,12 +2,9 @@ package stripetest
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
 // AddCharge seeds a charge with any content. Account and Mode are needed; the rest
@@ -35,12 +32,12 @@ func (s *Server) AddCharge(c Charge) (Charge, error) {
 		made.BalanceTransaction = s.move(p, &movement{Type: "charge", Source: made.ID, Amount: made.AmountCaptured, Currency: made.Currency, Created: made.Created})
 	}
 	s.emit(p, "charge."+made.Status, &made, m)
-	return made, nil
+	return copyOf(&made), nil
 }
 
 // AddPaymentIntent seeds a payment intent with any content. Account and Mode are
-// needed; by default it is made now, in usd, and has succeeded. Its charge is not made:
-// seed one and name it in LatestCharge.
+// needed; by default it is made now, in usd, and has succeeded. One that succeeded or
+// waits for capture has a charge: LatestCharge, which is made unless it is there.
 func (s *Server) AddPaymentIntent(i PaymentIntent) (PaymentIntent, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,19 +46,48 @@ func (s *Server) AddPaymentIntent(i PaymentIntent) (PaymentIntent, error) {
 		return PaymentIntent{}, err
 	}
 	s.fill(&i.ID, "pi_", &i.Currency, &i.Created)
-	if i.Status == "" {
-		i.Status, i.AmountReceived = "succeeded", i.Amount
-	}
-	i.CaptureMethod = cmp.Or(i.CaptureMethod, "automatic")
-	made := i
-	made.own()
+	i.Status, i.CaptureMethod = cmp.Or(i.Status, "succeeded"), cmp.Or(i.CaptureMethod, "automatic")
+	i.own()
+	made := &i
 	m := moment{at: i.Created, key: i.Key, requestID: i.RequestID}
-	s.put(p, &made)
-	s.emit(p, "payment_intent.created", &made, m)
-	if made.Status != "requires_payment_method" && made.Status != "requires_confirmation" && made.Status != "requires_capture" {
-		s.emit(p, "payment_intent."+made.Status, &made, m)
+	s.put(p, made)
+	s.emit(p, "payment_intent.created", made, m)
+	switch i.Status {
+	case "succeeded":
+		made.AmountReceived = cmp.Or(i.AmountReceived, i.Amount)
+		if c := s.seedCharge(p, made, m); c != nil {
+			s.collect(p, made, c, m)
+			s.emit(p, "charge.succeeded", c, m)
+		}
+	case "requires_capture":
+		made.AmountCapturable = cmp.Or(i.AmountCapturable, i.Amount)
+		if c := s.seedCharge(p, made, m); c != nil {
+			s.emit(p, "charge.succeeded", c, m)
+		}
+		s.emit(p, "payment_intent.amount_capturable_updated", made, m)
 	}
-	return made, nil
+	if typ := "payment_intent." + i.Status; intentEvents[typ] {
+		s.emit(p, typ, made, m)
+	}
+	return copyOf(made), nil
+}
+
+// intentEvents are the events whose name is a status.
+var intentEvents = map[string]bool{
+	"payment_intent.canceled":        true,
+	"payment_intent.processing":      true,
+	"payment_intent.requires_action": true,
+	"payment_intent.succeeded":       true,
+}
+
+// seedCharge makes the charge of a seeded intent; nil when it is there already.
+func (s *Server) seedCharge(p *place, i *PaymentIntent, m moment) *Charge {
+	id := cmp.Or(i.LatestCharge, s.ids.next("ch_", i.ID))
+	i.LatestCharge = id
+	if p.charge(id) != nil {
+		return nil
+	}
+	return s.charge(p, i, id, m)
 }
 
 // AddRefund seeds a refund with any content, past or over the amount of its charge as
@@ -81,10 +107,9 @@ func (s *Server) AddRefund(r Refund, later ...Turn) (Refund, error) {
 	if r.Key != "" && r.RequestID == "" {
 		r.RequestID = s.requestID()
 	}
-	c := p.shelf(chargeKind).byID[r.Charge]
+	c := p.charge(r.Charge)
 	if c != nil {
-		charge := c.object.(*Charge)
-		r.Currency, r.PaymentIntent = cmp.Or(r.Currency, charge.Currency), cmp.Or(r.PaymentIntent, charge.PaymentIntent)
+		r.Currency, r.PaymentIntent = cmp.Or(r.Currency, c.Currency), cmp.Or(r.PaymentIntent, c.PaymentIntent)
 	}
 	s.fill(&r.ID, "re_", &r.Currency, &r.Created)
 	if c == nil {
@@ -97,7 +122,7 @@ func (s *Server) AddRefund(r Refund, later ...Turn) (Refund, error) {
 	made.own()
 	s.make(p, &made, append(Life{first}, later...), moment{at: r.Created, key: r.Key, requestID: r.RequestID})
 	s.advance(s.opt.Now())
-	return made, nil
+	return copyOf(&made), nil
 }
 
 // TurnRefund changes a refund's state now, as the provider does by itself. A failed
@@ -108,59 +133,11 @@ func (s *Server) TurnRefund(r Refund, t Turn) error {
 	now := s.opt.Now()
 	s.advance(now)
 	p := s.places[placeID{r.Account, r.Mode}]
-	if p == nil || p.shelf(refundKind).byID[r.ID] == nil {
+	if p == nil || p.refund(r.ID) == nil {
 		return fmt.Errorf("stripetest: turn refund %s: account %q has none in mode %q", r.ID, r.Account, r.Mode)
 	}
-	s.turn(p, p.shelf(refundKind).byID[r.ID].object.(*Refund), t, moment{at: now})
+	s.turn(p, p.refund(r.ID), t, moment{at: now})
 	return nil
-}
-
-// Load seeds the refunds among effects, as of their own times; others are passed over.
-// reference goes into metadata under marker. It gives the number of refunds. A reversed
-// refund succeeded first and failed at UpdatedAt, or a day later where that is unknown, but
-// never in the future.
-func (s *Server) Load(effects []recon.Effect, marker string) (int, error) {
-	loaded := 0
-	for _, e := range effects {
-		if e.Kind != "refund" {
-			continue
-		}
-		r := Refund{ID: e.ID, Account: e.Account, Mode: e.Mode, Charge: e.Parent, Amount: e.Money.Minor,
-			Currency: e.Money.Currency, Created: e.CreatedAt, Key: e.Key, FailureReason: e.FailureReason,
-			Metadata: map[string]string{}}
-		if len(e.Metadata) > 0 {
-			if err := json.Unmarshal(e.Metadata, &r.Metadata); err != nil {
-				return loaded, fmt.Errorf("stripetest: load refund %s: metadata must be texts by name: %w", e.ID, err)
-			}
-		}
-		if e.Reference != "" {
-			r.Metadata[marker] = e.Reference
-		}
-		var later []Turn
-		switch e.Status {
-		case recon.InFlight:
-			r.Status = "pending"
-		case recon.EffectFailed:
-			r.Status = "failed"
-		case recon.Reversed:
-			later, r.FailureReason = []Turn{{After: s.undoneAfter(e), Status: "failed", Reason: e.FailureReason}}, ""
-		}
-		if _, err := s.AddRefund(r, later...); err != nil {
-			return loaded, err
-		}
-		loaded++
-	}
-	return loaded, nil
-}
-
-// undoneAfter is the time from the creation of a reversed effect to its end, which is
-// never in the future.
-func (s *Server) undoneAfter(e recon.Effect) time.Duration {
-	age := s.opt.Now().Sub(e.CreatedAt)
-	if e.UpdatedAt.After(e.CreatedAt) {
-		return min(age, e.UpdatedAt.Sub(e.CreatedAt))
-	}
-	return min(age, 24*time.Hour)
 }
 
 // seedPlace finds where a seed goes, and refuses an id that is taken there and a time

@@ -94,9 +94,17 @@ func truth[T any, P interface {
 	}
 	objects := make([]T, 0, len(merged.rows))
 	for _, r := range merged.sorted() {
-		copied := *r.object.(P)
-		P(&copied).own()
-		objects = append(objects, copied)
+		objects = append(objects, copyOf[T](r.object.(P)))
 	}
 	return objects
+}
+
+// copyOf gives an object that its receiver may change.
+func copyOf[T any, P interface {
+	*T
+	object
+}](o P) T {
+	copied := *o
+	P(&copied).own()
+	return copied
 }
