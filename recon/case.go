@@ -36,6 +36,9 @@ type Case struct {
 	Check Check
 	// Findings are those on it that are not settled and have not ended.
 	Findings []Finding
+	// Settled are those on it that a person settled: what was accepted changes no
+	// state and is not raised again, unless what was observed changes.
+	Settled []Finding
 }
 
 // Decision is what a rule concludes of one operation. It is pure: the same case and

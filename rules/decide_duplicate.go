@@ -1,0 +1,30 @@
+package rules
+
+import (
+	"fmt"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// duplicate: one operation has several live effects and at least one is equal. The
+// earliest equal completed one stands for it; the others are surplus, and a person
+// decides what is taken back. Where none is completed yet nobody knows which will be.
+var duplicate = rule{"duplicate", func(v *view) (conclusion, bool) {
+	if len(v.live) < 2 || len(v.equal) == 0 {
+		return conclusion{}, false
+	}
+	if done := v.closable(v.done); len(done) > 0 {
+		f := v.duplicateFinding(&done[0])
+		return conclusion{to: recon.Succeeded, main: &done[0], reason: f.Reason, findings: []recon.Finding{f}}, true
+	}
+	if v.leased || len(v.done) > 0 {
+		return conclusion{}, false
+	}
+	f := v.duplicateFinding(&v.equal[0])
+	return conclusion{to: v.toUnknown(), main: &v.equal[0], reason: f.Reason, findings: []recon.Finding{f}}, true
+}}
+
+func (v *view) duplicateFinding(main *pair) recon.Finding {
+	return v.finding(recon.FindDuplicate, fmt.Sprintf("The %s was done %d times: %s. The one that counts is %s, found %s.",
+		v.what(), len(v.live), v.tell(v.live), main.effect.ID, how(main.match)), v.live)
+}

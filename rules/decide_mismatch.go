@@ -1,0 +1,40 @@
+package rules
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// mismatch: there are live effects of the operation, and each differs from what was
+// asked. Something happened; only a person can say whether it is good enough.
+var mismatch = rule{"mismatch", func(v *view) (conclusion, bool) {
+	if len(v.live) == 0 || len(v.equal) > 0 || v.leased {
+		return conclusion{}, false
+	}
+	f := v.mismatchFinding()
+	if !v.state().Open() && v.accepted(f) {
+		return conclusion{}, false
+	}
+	return conclusion{to: v.toReview(), reason: f.Reason, findings: []recon.Finding{f}}, true
+}}
+
+func (v *view) mismatchFinding() recon.Finding {
+	var texts []string
+	var observed []recon.Difference
+	for _, p := range v.live {
+		for _, d := range p.match.Differences {
+			observed = append(observed, d)
+			ours := d.Ours
+			if ours == "" {
+				ours = "nothing"
+			}
+			texts = append(texts, fmt.Sprintf("%s is %s in the record and %s at the provider", recon.Noun(d.Field), ours, d.Theirs))
+		}
+	}
+	reason := fmt.Sprintf("The %s was found %s as %s, and differs: %s.", v.what(), how(v.live[0].match), v.tell(v.live), strings.Join(texts, "; "))
+	f := v.finding(recon.FindMismatch, reason, v.live)
+	f.Observed = observed
+	return f
+}

@@ -1,0 +1,97 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// finding makes a finding on the operation. Observed holds what would make it news
+// again after a person settled it.
+func (v *view) finding(kind recon.FindingKind, reason string, about []pair) recon.Finding {
+	op := &v.c.Operation
+	f := recon.Finding{
+		Kind: kind, Certainty: recon.Proof, Source: op.Source, Operations: []recon.OperationID{op.ID},
+		Reason: reason, Money: op.Money, Effects: make([]recon.EffectRef, 0, len(about)),
+	}
+	for _, p := range about {
+		f.Effects = append(f.Effects, p.effect.Ref())
+		if p.match.Certainty == recon.StrongSign {
+			f.Certainty = recon.StrongSign
+		}
+	}
+	return f
+}
+
+// accepted reports whether a person settled this very finding and nothing that they
+// looked at has changed since. What is accepted changes no state again.
+func (v *view) accepted(f recon.Finding) bool {
+	return slices.ContainsFunc(v.c.Settled, func(s recon.Finding) bool { return same(s, f) })
+}
+
+// newOnes leaves out findings that are open, or settled, and have not changed.
+func (v *view) newOnes(holding []recon.Finding) []recon.Finding {
+	var news []recon.Finding
+	for _, f := range holding {
+		open := slices.ContainsFunc(v.c.Findings, func(o recon.Finding) bool { return o.Open() && same(o, f) })
+		if !open && !v.accepted(f) {
+			news = append(news, f)
+		}
+	}
+	return news
+}
+
+func same(a, b recon.Finding) bool {
+	return a.Fingerprint() == b.Fingerprint() && slices.Equal(a.Observed, b.Observed)
+}
+
+// ends gives the open findings on this operation alone that no longer hold, by
+// fingerprint.
+func (v *view) ends(said conclusion) []string {
+	var ended []string
+	for _, f := range v.c.Findings {
+		if !f.Open() || len(f.Operations) != 1 || f.Operations[0] != v.c.Operation.ID {
+			continue
+		}
+		print := f.Fingerprint()
+		holds := slices.ContainsFunc(said.findings, func(h recon.Finding) bool { return h.Fingerprint() == print })
+		if !holds && v.past(f, said) {
+			ended = append(ended, print)
+		}
+	}
+	slices.Sort(ended)
+	return slices.Compact(ended)
+}
+
+// past reports whether a finding that the rule did not raise again is over. Not
+// raised is not over: a pass that saw nothing new ends nothing.
+func (v *view) past(f recon.Finding, said conclusion) bool {
+	replaced := slices.ContainsFunc(said.findings, func(h recon.Finding) bool { return h.Kind == f.Kind })
+	switch f.Kind {
+	case recon.FindConflict:
+		return false // that the record was wrong stays true until a person has seen it
+	case recon.FindDuplicate:
+		return replaced || v.liveOf(f) < 2
+	case recon.FindNeverSent:
+		return said.to != recon.Pending || !v.c.Operation.SentAt.IsZero()
+	case recon.FindUnresolved:
+		explained := said.to == recon.Unknown && said.main != nil || len(said.findings) > 0
+		return !said.to.Open() || said.to == recon.Pending || explained
+	case recon.FindMismatch, recon.FindMissing, recon.FindReversed:
+		return replaced || !said.to.Open()
+	}
+	return false
+}
+
+// liveOf counts the effects of a finding that exist or may yet, as far as is known:
+// one that is not in the case counts.
+func (v *view) liveOf(f recon.Finding) int {
+	n := 0
+	for _, ref := range f.Effects {
+		known := slices.ContainsFunc(v.linked, func(p pair) bool { return p.effect.Ref() == ref && !p.effect.Status.Live() })
+		if !known {
+			n++
+		}
+	}
+	return n
+}
