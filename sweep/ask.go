@@ -1,0 +1,277 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-1c4f4dc2/reconciler/matchers"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/rules"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+// heard is a batch of operations with everything that is known of them now.
+type heard struct {
+	cases  []recon.Case
+	answer sources.Answer
+	owners map[recon.EffectIdentity]string
+	// settled are operations that what is stored concludes: they were not asked for.
+	settled map[recon.OperationID]settled
+	at      time.Time // when all of it was known
+}
+
+// settled is a conclusion from stored effects, and the look that is its evidence.
+type settled struct {
+	decision recon.Decision
+	look     recon.Look
+}
+
+// ask concludes what stored effects conclude, and asks the source for the rest in one
+// batch, less what a list of this run already answers. A source that is down is not
+// asked.
+func (p *pass) ask(ctx context.Context, cases []recon.Case) (heard, error) {
+	h := heard{cases: cases, settled: map[recon.OperationID]settled{}}
+	if err := p.settleStored(&h); err != nil {
+		return h, err
+	}
+	var batch []sources.Question
+	for _, c := range h.cases {
+		if _, done := h.settled[c.Operation.ID]; !done && !p.answered(c) {
+			batch = append(batch, question(c))
+		}
+	}
+	if len(batch) > 0 && !down(p.state) {
+		answer, err := p.Source.Ask(ctx, batch, p.options.Now)
+		if err != nil {
+			return h, fmt.Errorf("ask %s for %d operations: %w", p.out.Source, len(batch), err)
+		}
+		h.answer = answer
+		p.listen(answer)
+	}
+	h.at = p.options.Now()
+	var err error
+	if h.owners, err = p.Ledger.Owners(ctx, strangers(h)); err != nil {
+		return h, fmt.Errorf("read whose the effects are: %w", err)
+	}
+	return h, p.step("ask")
+}
+
+// listen takes from an answer what is true beyond its batch: whether the source
+// answers, what it cost, and the lists that answer for later batches.
+func (p *pass) listen(a sources.Answer) {
+	for _, l := range a.Looks {
+		p.out.ProviderCalls += l.Calls
+		if p.Watch.Look != nil {
+			p.Watch.Look(l)
+		}
+		if isList(l) {
+			p.lists = append(p.lists, l)
+		}
+	}
+	if fault, blind := blindAnswer(a); blind {
+		p.fault = fault
+		p.state = afterBlind(p.state, p.options.Now())
+	} else if len(a.Looks) > 0 {
+		p.state.Blinds, p.state.BlindSince, p.state.ProbeAt = 0, time.Time{}, time.Time{}
+	}
+}
+
+// isList reports whether a look read every effect of a range of time.
+func isList(l recon.Look) bool {
+	return l.Method == recon.ByList && l.Outcome != recon.Blind && l.Complete && l.Parent == "" && !l.Window.IsZero()
+}
+
+// answered reports whether a list of this run says all that asking for the operation
+// would: it covers the place, and it was made after everything that the operation's
+// senders may have done could be seen in it. Effects with a known id are read again,
+// since a list of creations may be older than their last change.
+func (p *pass) answered(c recon.Case) bool {
+	if c.Operation.EffectID != "" || slices.ContainsFunc(c.Effects, func(e recon.Effect) bool { return e.NeedsRead }) {
+		return false
+	}
+	last := c.Operation.LeaseUntil
+	if c.Operation.SentAt.After(last) {
+		last = c.Operation.SentAt
+	}
+	for _, l := range p.lists {
+		ability, ok := c.Sheet.Ability(l.Method)
+		seen := last.Add(c.Sheet.InFlightMax.Std() + ability.Lag.Std())
+		if ok && l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// question asks for the effects of one operation.
+func question(c recon.Case) sources.Question {
+	o := c.Operation
+	q := sources.Question{
+		Operation: o.ID, Kind: c.Policy.Effect, Account: o.Account, Mode: o.Mode, EffectID: o.EffectID,
+		Parent: o.Parent, Target: o.Target, Group: o.Group, Natural: o.Reference,
+		Marks: o.Marks, Money: o.Money, From: o.FirstPossible(),
+	}
+	if slices.Contains(o.Marks, recon.MarkKey) {
+		q.Key = o.Key
+	}
+	if q.EffectID == "" {
+		for _, e := range c.Effects { // one that we hold and doubt is read by its id
+			if e.NeedsRead && (e.Owner == string(o.ID) || e.Reference == string(o.ID)) {
+				q.EffectID = e.ID
+			}
+		}
+	}
+	return q
+}
+
+// settleStored concludes from stored effects what can be concluded from them alone.
+func (p *pass) settleStored(h *heard) error {
+	now := p.options.Now()
+	var with []recon.Case
+	for _, c := range h.cases {
+		if len(c.Effects) > 0 && !slices.ContainsFunc(c.Effects, func(e recon.Effect) bool { return e.NeedsRead }) {
+			with = append(with, c)
+		}
+	}
+	if len(with) == 0 {
+		return nil
+	}
+	for _, c := range pair(with, nil, nil) {
+		if len(c.Matches) == 0 {
+			continue
+		}
+		look, err := storedLook(c, now)
+		if err != nil {
+			return err
+		}
+		c.Looks = []recon.Look{look}
+		d, err := p.decided(c, now)
+		if err == nil && d.From != d.To && slices.Contains(d.LookIDs, look.ID) {
+			h.settled[c.Operation.ID] = settled{decision: d, look: look}
+		}
+	}
+	return nil
+}
+
+// storedLook is the evidence of a conclusion from what was stored before.
+func storedLook(c recon.Case, now time.Time) (recon.Look, error) {
+	id, err := uuid.NewV7()
+	if err != nil {
+		return recon.Look{}, fmt.Errorf("name a look: %w", err)
+	}
+	l := recon.Look{
+		ID: id.String(), Source: c.Operation.Source, Method: recon.ByStored, Outcome: recon.Found,
+		Kind: c.Policy.Effect, Account: c.Operation.Account, Mode: c.Operation.Mode, At: now,
+	}
+	for _, m := range c.Matches {
+		l.Found = append(l.Found, m.Effect)
+	}
+	return l, nil
+}
+
+// strangers are the effects of an answer of which it is not known whose they are.
+func strangers(h heard) []recon.EffectIdentity {
+	known := map[recon.EffectIdentity]bool{}
+	for _, c := range h.cases {
+		for _, e := range c.Effects {
+			known[e.Identity()] = true
+		}
+	}
+	var ids []recon.EffectIdentity
+	for _, e := range h.answer.Effects {
+		if !known[e.Identity()] {
+			ids = append(ids, e.Identity())
+		}
+	}
+	return ids
+}
+
+// pair gives every case its matches and the effects that they are with. An effect
+// that was read again replaces the stored one, as it will in the ledger.
+func pair(cases []recon.Case, seen []recon.Effect, owners map[recon.EffectIdentity]string) []recon.Case {
+	effects := make(map[recon.EffectIdentity]recon.Effect, len(seen))
+	for _, e := range seen {
+		e.Owner = owners[e.Identity()]
+		effects[e.Identity()] = e
+	}
+	for _, c := range cases {
+		for _, e := range c.Effects {
+			if now, again := effects[e.Identity()]; again {
+				now.Owner = e.Owner
+				e = now
+			}
+			effects[e.Identity()] = e
+		}
+	}
+	operations := make([]recon.Operation, 0, len(cases))
+	policies := make(map[string]recon.Policy, 4)
+	for _, c := range cases {
+		operations = append(operations, c.Operation)
+		policies[c.Operation.Action] = c.Policy
+	}
+	all := make([]recon.Effect, 0, len(effects))
+	for _, e := range effects {
+		all = append(all, e)
+	}
+	matches := matchers.Pair(operations, all, func(o *recon.Operation) matchers.Terms {
+		return matchers.TermsOf(policies[o.Action], o.Source)
+	})
+	of := make(map[recon.OperationID][]recon.Match, len(cases))
+	for _, m := range matches {
+		of[m.Operation] = append(of[m.Operation], m)
+	}
+	paired := make([]recon.Case, 0, len(cases))
+	for _, c := range cases {
+		c.Matches = of[c.Operation.ID]
+		c.Effects = nearby(c, effects)
+		paired = append(paired, c)
+	}
+	return paired
+}
+
+// nearby are the effects of a case: those that it had, as they are now, and those
+// that it was paired with.
+func nearby(c recon.Case, effects map[recon.EffectIdentity]recon.Effect) []recon.Effect {
+	list := make([]recon.Effect, 0, len(c.Effects)+len(c.Matches))
+	have := make(map[recon.EffectIdentity]bool, cap(list))
+	add := func(id recon.EffectIdentity) {
+		if e, ok := effects[id]; ok && !have[id] {
+			have[id] = true
+			list = append(list, e)
+		}
+	}
+	for _, e := range c.Effects {
+		add(e.Identity())
+	}
+	for _, m := range c.Matches {
+		add(m.Effect)
+	}
+	return list
+}
+
+// errNoPlan says that a rule left an open operation without a next check.
+var errNoPlan = errors.New("the rule planned no later check")
+
+// decided lets the rules judge one case. A panic there, or a decision that would leave
+// the operation unwatched, is that operation's fault and stops no other.
+func (s *Sweep) decided(c recon.Case, now time.Time) (d recon.Decision, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("a rule failed: %v", r)
+		}
+	}()
+	decide := rules.Decide
+	if s.decide != nil {
+		decide = s.decide
+	}
+	d = decide(c, now)
+	if d.To.Open() && !d.Check.Next.After(now) {
+		return d, fmt.Errorf("%s: %w", d.Rule, errNoPlan)
+	}
+	return d, nil
+}

@@ -1,0 +1,140 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+const (
+	// downAfter is how many blind answers in a row make a source down: one may be a
+	// hiccup, and asking 10,000 operations of a dead provider helps nobody.
+	downAfter = 2
+	// A source that is down is probed after firstProbe, then after twice as long each
+	// time, at most maxProbe.
+	firstProbe = 30 * time.Second
+	maxProbe   = 10 * time.Minute
+)
+
+// down reports whether a source is not asked for its operations.
+func down(st ledger.SourceState) bool { return st.Blinds >= downAfter }
+
+// afterBlind is the state after one more answer that told nothing.
+func afterBlind(st ledger.SourceState, now time.Time) ledger.SourceState {
+	if st.BlindSince.IsZero() {
+		st.BlindSince = now
+	}
+	st.Blinds++
+	if down(st) {
+		st.ProbeAt = now.Add(probeWait(st.Blinds - downAfter))
+	}
+	return st
+}
+
+// probeWait doubles with every probe that failed.
+func probeWait(failed int) time.Duration {
+	wait := firstProbe
+	for range failed {
+		if wait *= 2; wait >= maxProbe {
+			return maxProbe
+		}
+	}
+	return wait
+}
+
+// blindAnswer reports whether an answer told nothing at all, and why. Looks that the
+// source refused because they are none of its own say nothing about the provider.
+func blindAnswer(a sources.Answer) (fault string, blind bool) {
+	for _, l := range a.Looks {
+		switch {
+		case l.Outcome != recon.Blind:
+			return "", false
+		case l.Fault != string(sources.WrongAccount) && l.Fault != string(sources.Unsupported):
+			fault, blind = l.Fault, true
+		}
+	}
+	return fault, blind
+}
+
+// probe asks a source that is down whether it is back, when that is due, and records
+// the answer. So it is known again also while nothing is due.
+func (p *pass) probe(ctx context.Context) error {
+	now := p.options.Now()
+	if !down(p.state) || now.Before(p.state.ProbeAt) {
+		return nil
+	}
+	err := p.Source.Probe(ctx)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	p.out.ProviderCalls++
+	if p.Watch.Probed != nil {
+		p.Watch.Probed(p.out.Source, err)
+	}
+	if err == nil {
+		p.state = ledger.SourceState{}
+	} else {
+		p.fault = faultOf(err)
+		p.state = afterBlind(p.state, now)
+	}
+	batch := ledger.Batch{Hold: p.held(), RunID: p.run.ID, Now: now}
+	p.tellHealth(&batch)
+	recorded, err := p.Ledger.Record(ctx, batch)
+	if err != nil {
+		return fmt.Errorf("record whether %s is back: %w", p.out.Source, err)
+	}
+	p.remember(recorded)
+	return p.step("probe")
+}
+
+// tellHealth puts what changed about the source into a batch: its state, the finding
+// once it has been blind for too long, and the end of it.
+func (p *pass) tellHealth(b *ledger.Batch) {
+	if p.state != p.told {
+		state := p.state
+		b.SourceState = &state
+	}
+	finding := p.blindFinding()
+	switch {
+	case p.state.BlindSince.IsZero():
+		if !p.told.BlindSince.IsZero() {
+			b.Ends = append(b.Ends, finding.Fingerprint())
+		}
+	case b.Now.Sub(p.state.BlindSince) >= p.blindAfter():
+		b.Findings = append(b.Findings, finding)
+	}
+}
+
+// blindFinding is about the source alone, so that one outage is one finding however
+// many operations wait for it.
+func (p *pass) blindFinding() recon.Finding {
+	why := "it does not answer"
+	if p.fault != "" {
+		why = recon.FaultText(p.fault)
+	}
+	return recon.Finding{
+		Kind: recon.FindBlind, Certainty: recon.Proof, Source: p.out.Source,
+		Reason: fmt.Sprintf("%s could not be asked since %s: %s", p.out.Source, recon.TimeText(p.state.BlindSince, time.UTC), why),
+	}
+}
+
+func (p *pass) blindAfter() time.Duration {
+	if p.BlindAfter > 0 {
+		return p.BlindAfter
+	}
+	return defaultBlindAfter
+}
+
+// faultOf names the kind of fault of an error of a source.
+func faultOf(err error) string {
+	var fault *sources.Error
+	if errors.As(err, &fault) {
+		return string(fault.Kind)
+	}
+	return string(sources.Unavailable)
+}

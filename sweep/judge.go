@@ -1,0 +1,156 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// verdicts are the judged operations of a batch, and those that could not be judged.
+type verdicts struct {
+	judged []escalation.Concluded
+	looks  []recon.Look // evidence that no source gave: what was stored
+	faults map[recon.OperationID]error
+}
+
+// judge pairs and decides. It is pure: everything it needs was heard.
+func (p *pass) judge(h heard) verdicts {
+	v := verdicts{faults: map[recon.OperationID]error{}}
+	looks := append(p.lists[:len(p.lists):len(p.lists)], h.answer.Looks...)
+	for _, c := range pair(h.cases, h.answer.Effects, h.owners) {
+		if s, ok := h.settled[c.Operation.ID]; ok {
+			v.looks = append(v.looks, s.look)
+			v.judged = append(v.judged, escalation.Concluded{Case: c, Decision: s.decision})
+			continue
+		}
+		c.Looks = about(c, looks)
+		d, err := p.decided(c, h.at)
+		if err != nil {
+			v.faults[c.Operation.ID] = err
+			continue
+		}
+		v.judged = append(v.judged, escalation.Concluded{Case: c, Decision: d})
+	}
+	return v
+}
+
+// about gives the looks that asked where the operation's effect would be. An
+// operation whose account is not known is covered by no look; it still hears all of
+// its kind, so that what they found is found.
+func about(c recon.Case, looks []recon.Look) []recon.Look {
+	var list []recon.Look
+	seen := map[string]bool{}
+	for _, l := range looks {
+		covers := l.Covers(c.Operation, c.Policy.Effect) || c.Operation.Account == "" && l.Kind == c.Policy.Effect
+		if covers && !seen[l.ID] {
+			seen[l.ID] = true
+			list = append(list, l)
+		}
+	}
+	return list
+}
+
+// record writes a batch with its evidence and its notices in one transaction, and
+// counts what became of it.
+func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
+	b := ledger.Batch{
+		Hold: p.held(), RunID: p.run.ID, Now: h.at,
+		Looks: append(v.looks, h.answer.Looks...), Effects: h.answer.Effects,
+		Versions: make(map[recon.OperationID]int64, len(v.judged)),
+	}
+	for _, r := range h.answer.Raw {
+		b.Raw = append(b.Raw, ledger.Raw(r))
+	}
+	for _, l := range h.answer.Looks {
+		if isList(l) {
+			b.Coverage = append(b.Coverage, recon.Coverage{
+				Source: l.Source, Kind: l.Kind, Account: l.Account, Mode: l.Mode, Window: l.Window, At: l.At, LookID: l.ID,
+			})
+		}
+	}
+	for i := range v.judged {
+		j := &v.judged[i]
+		b.Decisions = append(b.Decisions, j.Decision)
+		b.Versions[j.Decision.Operation] = j.Case.Operation.Version
+	}
+	b.Notices = escalation.Plan(v.judged, p.Tell, h.at)
+	p.tellHealth(&b)
+	recorded, err := p.Ledger.Record(ctx, b)
+	if err != nil {
+		return fmt.Errorf("record a batch of %d operations: %w", len(b.Decisions), err)
+	}
+	for id, fault := range v.faults {
+		if _, err := p.Ledger.SetAside(ctx, id, h.at, fault.Error()); err != nil {
+			return fmt.Errorf("set aside operation %s (%w): %w", id, fault, err)
+		}
+		p.past[id] = true
+		p.out.Claimed++
+		p.out.SetAside++
+	}
+	p.remember(recorded)
+	p.count(v.judged, recorded)
+	return p.step("record")
+}
+
+// remember takes what a recorded batch says of the run as a whole.
+func (p *pass) remember(r ledger.Recorded) {
+	p.told = p.state
+	for kind, n := range r.Opened {
+		if n > 0 {
+			p.out.Findings[kind] += n
+		}
+	}
+}
+
+// count puts every operation of a batch into exactly one of the eight classes.
+func (p *pass) count(judged []escalation.Concluded, r ledger.Recorded) {
+	fate := make(map[recon.OperationID]*int, len(r.Lost)+len(r.Kept)+len(r.SetAside))
+	for _, id := range r.Lost {
+		fate[id] = &p.out.Lost
+		p.past[id] = true
+	}
+	for _, k := range r.Kept {
+		fate[k.Operation] = &p.out.Kept
+		p.past[k.Operation] = true
+	}
+	for _, s := range r.SetAside {
+		fate[s.Operation] = &p.out.SetAside
+		p.past[s.Operation] = true
+	}
+	for _, j := range judged {
+		n, decided := fate[j.Decision.Operation], false
+		if n == nil {
+			n, decided = p.class(j.Decision), true
+		}
+		*n++
+		p.out.Claimed++
+		if decided && capped(j.Decision) {
+			p.changed++
+		}
+		if p.Watch.Judged != nil {
+			p.Watch.Judged(j.Case, j.Decision)
+		}
+	}
+}
+
+// class is where a decision that was recorded is counted.
+func (p *pass) class(d recon.Decision) *int {
+	switch {
+	case d.Release:
+		return &p.out.Released
+	case d.From == d.To && d.Blind:
+		return &p.out.Blind
+	case d.From == d.To, d.To == recon.Unknown, d.To == recon.InProgress:
+		return &p.out.Kept
+	case d.To == recon.Succeeded:
+		return &p.out.Succeeded
+	case d.To == recon.Failed:
+		return &p.out.Failed
+	case d.To == recon.ManualReview:
+		return &p.out.ManualReview
+	}
+	return &p.out.Kept
+}

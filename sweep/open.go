@@ -1,0 +1,269 @@
+package sweep
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// Run makes one pass over the open operations of the source that are due. Each step
+// hands its whole result to the next. Stopping between any two steps and running
+// again ends in the same ledger. An error that comes with an outcome says how far the
+// run got. *ledger.RunningError and *ledger.HeldError say that another run holds the
+// place, *ledger.TickError that the tick is done.
+func (s *Sweep) Run(ctx context.Context, o Options) (Outcome, error) {
+	return s.run(ctx, o, "sweep", ledger.OpenOperations)
+}
+
+// run is the whole control flow of a pass.
+func (s *Sweep) run(ctx context.Context, o Options, name string, ladder ledger.Ladder) (Outcome, error) {
+	p, err := s.begin(ctx, o, name, ladder)
+	if err != nil {
+		return Outcome{}, err
+	}
+	return p.end(ctx, p.loop(p.alive))
+}
+
+// loop goes on until nothing is due.
+func (p *pass) loop(ctx context.Context) error {
+	if err := p.expire(ctx); err != nil {
+		return err
+	}
+	if err := p.probe(ctx); err != nil { // a source that is down is asked whether it is back
+		return err
+	}
+	for {
+		cases, err := p.due(ctx) // what we believe, with all that is stored about it
+		if err != nil || len(cases) == 0 {
+			return err
+		}
+		heard, err := p.ask(ctx, cases) // what the source says of the rest, or that it did not
+		if err != nil {
+			return err
+		}
+		judged := p.judge(heard) // paired and decided, pure
+		if err := p.limit(judged); err != nil {
+			return err // refuse, and say so
+		}
+		if err := p.record(ctx, heard, judged); err != nil { // one transaction
+			return err
+		}
+	}
+}
+
+// pass is one run while it goes on.
+type pass struct {
+	*Sweep
+	options Options
+	ladder  ledger.Ladder
+	begun   time.Time // by options.Now: what was due then is this run's work
+	started time.Time // for the duration
+	run     ledger.Run
+	state   ledger.SourceState
+	told    ledger.SourceState // state as the ledger has it
+	fault   string             // why the source was blind last
+	out     Outcome
+	changed int
+	past    map[recon.OperationID]bool // taken and possibly still due: not again in this run
+	lists   []recon.Look               // complete lists of this run, which answer for later batches
+
+	alive context.Context // ends when the hold or the run's place is lost
+	stop  context.CancelCauseFunc
+	beats sync.WaitGroup
+
+	mu   sync.Mutex // guards hold, which the heartbeat renews
+	hold ledger.Hold
+}
+
+// begin takes the run's place and the source.
+func (s *Sweep) begin(ctx context.Context, o Options, name string, ladder ledger.Ladder) (*pass, error) {
+	p := &pass{
+		Sweep: s, options: o, ladder: ladder, begun: o.Now(), started: time.Now(),
+		past: map[recon.OperationID]bool{},
+		out:  Outcome{Source: s.Source.Name(), Findings: map[recon.FindingKind]int{}},
+	}
+	var err error
+	p.run, err = s.Ledger.BeginRun(ctx, ledger.RunStart{
+		Name: name + "/" + string(s.Source.Name()), Tick: o.Tick, Holder: s.Holder, TTL: holdFor,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.out.RunID = p.run.ID
+	p.hold, err = s.Ledger.HoldSource(ctx, s.Source.Name(), s.Holder, holdFor)
+	if err == nil {
+		p.state, err = s.Ledger.SourceState(ctx, s.Source.Name())
+	}
+	p.told = p.state
+	p.alive, p.stop = context.WithCancelCause(ctx)
+	if err != nil {
+		_, err = p.end(ctx, err)
+		return nil, err
+	}
+	p.beats.Go(p.beat)
+	return p, nil
+}
+
+// beat renews the hold and the run's place until the pass ends.
+func (p *pass) beat() {
+	tick := time.NewTicker(holdFor / 3)
+	defer tick.Stop()
+	for {
+		select {
+		case <-p.alive.Done():
+			return
+		case <-tick.C:
+		}
+		hold, err := p.Ledger.RenewSource(p.alive, p.held(), holdFor)
+		if err == nil {
+			p.mu.Lock()
+			p.hold = hold
+			p.mu.Unlock()
+			_, err = p.Ledger.HeartbeatRun(p.alive, p.run, holdFor)
+		}
+		var stale *ledger.StaleHoldError
+		var abandoned *ledger.AbandonedError
+		if errors.As(err, &stale) || errors.As(err, &abandoned) {
+			p.stop(err)
+			return
+		}
+		if err != nil && p.alive.Err() == nil { // the next beat tries again; Record refuses if it was too late
+			p.log().WarnContext(p.alive, "could not renew the hold", "source", p.out.Source, "error", err)
+		}
+	}
+}
+
+func (p *pass) held() ledger.Hold {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.hold
+}
+
+// end gives everything back and closes the run's row. It must be done also when the
+// process was told to stop, so it does not take the context's end.
+func (p *pass) end(ctx context.Context, failure error) (Outcome, error) {
+	if cause := context.Cause(p.alive); cause != nil && failure != nil {
+		failure = cause
+	}
+	p.stop(nil)
+	p.beats.Wait()
+	if errors.Is(failure, errInterrupted) {
+		return p.out, failure
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
+	defer cancel()
+	p.out.DurationMS = time.Since(p.started).Milliseconds()
+	end := ledger.RunEnd{Outcome: ledger.RunDone}
+	if failure != nil {
+		end.Outcome, end.Error = ledger.RunFailed, failure.Error()
+	}
+	counts, err := json.Marshal(p.out)
+	if err != nil {
+		return p.out, errors.Join(failure, fmt.Errorf("write the counts of the run: %w", err))
+	}
+	end.Counts = counts
+	if p.hold.Token != 0 {
+		err = p.Ledger.ReleaseSource(ctx, p.held())
+	}
+	return p.out, errors.Join(failure, err, p.Ledger.FinishRun(ctx, p.run, end))
+}
+
+// expire sets operations whose lease is over to unknown, so that they are judged.
+func (p *pass) expire(ctx context.Context) error {
+	if p.ladder != ledger.OpenOperations {
+		return nil
+	}
+	for {
+		n, err := p.Ledger.ExpireLeases(ctx, p.out.Source, p.options.Now(), p.batchSize())
+		if err != nil {
+			return fmt.Errorf("end leases that are over: %w", err)
+		}
+		if n < p.batchSize() {
+			return p.step("expire")
+		}
+	}
+}
+
+// due reads the next operations. What was due when the run began is its work, each
+// operation once: one that another writer was faster on waits for the next run.
+func (p *pass) due(ctx context.Context) ([]recon.Case, error) {
+	limit := p.batchSize()
+	if p.options.Limit > 0 {
+		limit = min(limit, p.options.Limit-p.out.Claimed)
+	}
+	if limit <= 0 {
+		return nil, nil
+	}
+	cases, err := p.Ledger.Due(ctx, ledger.Scope{Source: p.out.Source, Ladder: p.ladder}, p.begun, limit)
+	if err != nil {
+		return nil, fmt.Errorf("read what is due: %w", err)
+	}
+	fresh := cases[:0]
+	for _, c := range cases {
+		if !p.past[c.Operation.ID] {
+			c.Sheet = p.Source.Sheet()
+			fresh = append(fresh, c)
+		}
+	}
+	return fresh, p.step("due")
+}
+
+func (s *Sweep) batchSize() int {
+	if s.batch > 0 {
+		return s.batch
+	}
+	return defaultBatch
+}
+
+// limit refuses a batch that would pass what one run may change.
+func (p *pass) limit(v verdicts) error {
+	next := 0
+	for _, j := range v.judged {
+		if capped(j.Decision) {
+			next++
+		}
+	}
+	limit := p.Changes
+	if limit == 0 {
+		limit = defaultChanges
+	}
+	if next > 0 && p.changed+next > limit {
+		return &LimitError{Source: p.out.Source, Limit: limit, Changed: p.changed, Next: next}
+	}
+	return nil
+}
+
+// capped reports whether a decision counts against the limit. Successes rest on
+// proof and do not.
+func capped(d recon.Decision) bool {
+	if d.From == d.To {
+		return d.Release
+	}
+	return d.To == recon.Failed || d.To == recon.ManualReview || d.Release
+}
+
+// errInterrupted ends a run the way the death of its process would: nothing is given
+// back. Only tests make it.
+var errInterrupted = errors.New("interrupted")
+
+// step tells a test that a step is done, and lets it end the run there.
+func (p *pass) step(name string) error {
+	if p.after == nil {
+		return nil
+	}
+	return p.after(name)
+}
+
+func (p *pass) log() *slog.Logger {
+	if p.Log != nil {
+		return p.Log
+	}
+	return slog.Default()
+}
