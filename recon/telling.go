@@ -107,15 +107,15 @@ func (s Story) SafeRetry(now time.Time) string {
 	case s.Operation.State == Succeeded || s.Operation.State == Failed:
 		return ""
 	case until.IsZero() && s.Policy.KeyLifetime == 0:
-		return "there is no safe retry: " + string(s.Operation.Source) + " keeps no keys"
+		return "there is no safe retry: the provider keeps no keys"
 	case until.IsZero():
 		return "nothing was sent yet"
 	case !now.Before(until):
-		return "safe retry is over since " + Duration(now.Sub(until)).Text() + ": sending it again could do it twice"
+		return "safe retry ended " + Duration(now.Sub(until)).Text() + " ago: sending it again could do it twice"
 	case s.Operation.LastClass == ClassStoredError:
 		return "a retry with the same key only repeats the provider's stored error"
 	}
-	return "safe retry with the same key ends in " + Duration(until.Sub(now)).Text()
+	return "safe retry ends in " + Duration(until.Sub(now)).Text() + ", same key only"
 }
 
 // Since is when the operation's outcome came into question: when it became unknown,

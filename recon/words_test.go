@@ -70,12 +70,12 @@ func TestTheSafeRetryWindowIsToldAsItIs(t *testing.T) {
 		now  string
 		want string
 	}{
-		{"open, time left", unknown, keys, "2026-03-01T22:20:00Z", "safe retry with the same key ends in 3 h 10 min"},
-		{"the last second", unknown, keys, "2026-03-02T01:29:59Z", "safe retry with the same key ends in 1 s"},
-		{"the margin has begun", unknown, keys, "2026-03-02T01:30:00Z", "safe retry is over since 0 s: sending it again could do it twice"},
-		{"long over", unknown, keys, "2026-03-03T01:30:00Z", "safe retry is over since 1 d: sending it again could do it twice"},
+		{"open, time left", unknown, keys, "2026-03-01T22:20:00Z", "safe retry ends in 3 h 10 min, same key only"},
+		{"the last second", unknown, keys, "2026-03-02T01:29:59Z", "safe retry ends in 1 s, same key only"},
+		{"the margin has begun", unknown, keys, "2026-03-02T01:30:00Z", "safe retry ended 0 s ago: sending it again could do it twice"},
+		{"long over", unknown, keys, "2026-03-03T01:30:00Z", "safe retry ended 1 d ago: sending it again could do it twice"},
 		{"a stored error answers every retry", stored, keys, "2026-03-01T22:20:00Z", "a retry with the same key only repeats the provider's stored error"},
-		{"no keys", Operation{Source: "post", State: Unknown}, Policy{}, "2026-03-01T22:20:00Z", "there is no safe retry: post keeps no keys"},
+		{"no keys", Operation{Source: "post", State: Unknown}, Policy{}, "2026-03-01T22:20:00Z", "there is no safe retry: the provider keeps no keys"},
 		{"not sent", Operation{Source: "stripe-main", State: Pending}, keys, "2026-03-01T22:20:00Z", "nothing was sent yet"},
 		{"closed", closed, keys, "2026-03-01T22:20:00Z", ""},
 	}

@@ -21,6 +21,7 @@ const (
 	shownEffects     = 5
 	shownDifferences = 6
 	shownOthers      = 4
+	shownID          = 120 // characters of one id; the command below holds the whole one
 )
 
 // rendered is a message ready for Slack.
@@ -76,13 +77,13 @@ func newView(m escalation.Message, zone *time.Location) view {
 // open shows an operation that needs a person.
 func (v view) open() rendered {
 	title := v.Story.Title()
-	r := rendered{Text: plain(fmt.Sprintf("%s: %s", first(title), v.head.Kind.Text()), 700)}
-	if safe := v.Story.SafeRetry(v.Now); safe != "" {
+	r := rendered{Text: plain(fmt.Sprintf("%s: %s", first(title), kindText(v.head.Kind)), 700)}
+	if safe := v.safeRetry(); safe != "" {
 		r.Text += ". " + plain(first(safe), 300)
 	}
 	r.add(header("🔴 " + first(title)))
 	r.add(v.repeat())
-	r.add(mrkdwn("*" + escape.Replace(first(v.head.Kind.Text())) + "*\n" + v.age()))
+	r.add(mrkdwn("*" + escape.Replace(first(kindText(v.head.Kind))) + "*\n" + v.age()))
 	r.add(text(lines(v.why(), maxSection)))
 	r.add(mrkdwn("*What to do*\n" + escape.Replace(v.head.Kind.Advice())))
 	r.add(v.fields())
@@ -104,13 +105,17 @@ func (v view) ended() rendered {
 	if v.Story.Operation.State == recon.Succeeded {
 		mark = "✅"
 	}
-	r.add(header(mark + " Ended: " + title))
+	if len(v.elsewhere) > 0 {
+		r.add(header("⚪ Told anew in another message: " + title))
+	} else {
+		r.add(header(mark + " Ended: " + title))
+	}
 	r.add(v.repeat())
 	when := "*Ended*"
 	if !v.About.EndedAt.IsZero() {
 		when = fmt.Sprintf("*Ended %s, after %s*", clock(v.About.EndedAt, v.Now, v.zone), span(v.About.EndedAt, v.About.OpenedAt))
 	}
-	r.add(mrkdwn(when + "\nIt was told because " + escape.Replace(v.About.Kind.Text()) + "."))
+	r.add(mrkdwn(when + "\nIt was told because " + escape.Replace(kindText(v.About.Kind)) + "."))
 	r.add(text(lines([]string{first(how), "The operation is now " + v.Story.Operation.State.Text() + "."}, maxSection)))
 	r.add(text(v.looks("Last asked and answered")))
 	r.add(text(lines(v.others(), maxSection)))
@@ -127,12 +132,16 @@ func (v view) repeat() slackgo.Block {
 
 // age says since when, and where.
 func (v view) age() string {
-	o, since := v.Story.Operation, v.Story.Since()
-	word := "Open"
-	if !o.UnknownSince.IsZero() && o.State.Open() {
-		word = "Unknown"
+	o := v.Story.Operation
+	since := o.SentAt
+	s := "First sent *%s* ago, at %s"
+	switch {
+	case o.State == recon.Unknown && !o.UnknownSince.IsZero():
+		since, s = o.UnknownSince, "Unknown for *%s*, since %s"
+	case since.IsZero():
+		since, s = o.CreatedAt, "Recorded *%s* ago, at %s"
 	}
-	s := fmt.Sprintf("%s for *%s*, since %s", word, span(v.Now, since), clock(since, v.Now, v.zone))
+	s = fmt.Sprintf(s, span(v.Now, since), clock(since, v.Now, v.zone))
 	where := []string{string(o.Source), o.Account, o.Mode}
 	where = slices.DeleteFunc(where, func(w string) bool { return w == "" })
 	return s + " · " + code(strings.Join(where, " / "), 300)
@@ -159,21 +168,28 @@ func (v view) why() []string {
 // fields are the four numbers that a decision needs.
 func (v view) fields() slackgo.Block {
 	var fields []*slackgo.TextBlockObject
-	add := func(label, value string) {
-		fields = append(fields, slackgo.NewTextBlockObject(slackgo.MarkdownType, "*"+label+"*\n"+escape.Replace(value), false, true))
-	}
-	if safe := v.Story.SafeRetry(v.Now); safe != "" {
+	add := func(label, value string) { fields = append(fields, field(label, escape.Replace(value))) }
+	if safe := v.safeRetry(); safe != "" {
 		if until := v.Story.SafeRetryUntil(); v.Now.Before(until) {
-			safe += " (" + clock(until, v.Now, v.zone) + ")"
+			safe += " (until " + clock(until, v.Now, v.zone) + ")"
 		}
 		add("Safe retry", first(strings.TrimPrefix(safe, "safe retry ")))
 	}
 	add("By itself", v.next())
 	add("Tried", v.tried())
-	if !v.head.Money.IsZero() {
-		add("At risk", recon.Printable(v.head.Money.Text(v.Story.Policy.Exponents)))
+	if m := v.head.Money; !m.IsZero() && m != v.Story.Operation.Money {
+		fields = append(fields, field("At risk", code(m.Text(v.Story.Policy.Exponents), 60)))
 	}
 	return slackgo.NewSectionBlock(nil, fields, nil)
+}
+
+// safeRetry says how long a repeat stays safe, where a repeat is a choice at all: not
+// where an effect was found.
+func (v view) safeRetry() string {
+	if v.head.Kind != recon.FindUnresolved && v.head.Kind != recon.FindMissing {
+		return ""
+	}
+	return v.Story.SafeRetry(v.Now)
 }
 
 // next says what happens without anybody, and when.
@@ -249,7 +265,7 @@ func (v view) others() []string {
 		if f.Fingerprint() == head || !f.Open() && !v.head.Open() {
 			continue
 		}
-		s := "Also on this operation: " + string(f.Kind) + " – " + f.Kind.Text()
+		s := "Also on this operation: " + kindName(f.Kind) + " – " + kindText(f.Kind)
 		switch {
 		case !f.Open():
 			s += " (ended)"
@@ -259,7 +275,7 @@ func (v view) others() []string {
 		list = append(list, s)
 	}
 	if v.head.Fingerprint() != v.About.Fingerprint() {
-		list = append(list, "Ended: "+string(v.About.Kind)+" – "+v.About.Kind.Text())
+		list = append(list, "Ended: "+kindName(v.About.Kind)+" – "+kindText(v.About.Kind))
 	}
 	if n := len(list) - shownOthers; n > 0 {
 		list = append(list[:shownOthers], fmt.Sprintf("and %d more", n))
@@ -270,9 +286,9 @@ func (v view) others() []string {
 // ids names what a person needs to find it, here and at the provider.
 func (v view) ids() slackgo.Block {
 	o := v.Story.Operation
-	parts := []string{"*Operation* " + code(string(o.ID), 260)}
+	parts := []string{"*Operation* " + code(string(o.ID), shownID)}
 	if o.Parent != "" {
-		parts = append(parts, "*under* "+code(o.Parent, 260))
+		parts = append(parts, "*under* "+code(o.Parent, shownID))
 	}
 	effects := slices.Clone(v.head.Effects)
 	if len(effects) == 0 {
@@ -288,10 +304,21 @@ func (v view) ids() slackgo.Block {
 			parts = append(parts, fmt.Sprintf("and %d more", len(effects)-i))
 			break
 		}
-		parts = append(parts, fmt.Sprintf("*%s* %s", escape.Replace(bare(recon.Noun(e.Kind))), code(e.ID, 260)))
+		parts = append(parts, fmt.Sprintf("*%s* %s", escape.Replace(bare(recon.Noun(e.Kind))), code(e.ID, shownID)))
 	}
-	return mrkdwn(strings.Join(parts, " · ") + "\nMore: " + code(command(o.ID), 2100))
+	return mrkdwn(strings.Join(parts, " · ") + "\nMore: " + code(command(o.ID), maxCommand+40))
 }
+
+// kindText says what is wrong. A kind that this program does not know, from a newer
+// one's ledger, is shown as bare as an effect's.
+func kindText(k recon.FindingKind) string {
+	if slices.Contains(recon.FindingKinds, k) {
+		return k.Text()
+	}
+	return "finding of another kind: " + bare(string(k))
+}
+
+func kindName(k recon.FindingKind) string { return bare(recon.Noun(string(k))) }
 
 // bare keeps only letters, digits and spaces of a word that stands in mrkdwn.
 func bare(s string) string {
@@ -304,8 +331,13 @@ func bare(s string) string {
 	return recon.Shorten(strings.Map(keep, s), 40)
 }
 
-// first makes the first letter of a sentence a capital.
+// first makes the first letter of a sentence a capital. A sentence that begins with
+// an id keeps it as it is.
 func first(s string) string {
+	word, _, _ := strings.Cut(s, " ")
+	if strings.ContainsFunc(word, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		return s
+	}
 	r, n := utf8.DecodeRuneInString(s)
 	if n == 0 || r == utf8.RuneError {
 		return s
@@ -328,6 +360,11 @@ func (r *rendered) add(b slackgo.Block) {
 
 func header(s string) slackgo.Block {
 	return slackgo.NewHeaderBlock(slackgo.NewTextBlockObject(slackgo.PlainTextType, plain(s, maxHeader), false, false))
+}
+
+// field is one cell of our own words; what is from outside in it is a code span.
+func field(label, value string) *slackgo.TextBlockObject {
+	return slackgo.NewTextBlockObject(slackgo.MarkdownType, "*"+label+"*\n"+value, false, true)
 }
 
 // text is a section that reads no formatting at all.

@@ -15,8 +15,8 @@ import (
 const (
 	maxHeader  = 150
 	maxSection = 2800
-	maxField   = 1900
 	maxBlocks  = 50
+	maxCommand = 1500
 	maxTotal   = 12000
 )
 
@@ -77,7 +77,7 @@ func cut(s string, max int) string {
 // one that cannot be shown as it is is not pasted at all.
 func command(id recon.OperationID) string {
 	s := string(id)
-	if s == "" || recon.Printable(s) != s || strings.ContainsAny(s, "`'") || utf8.RuneCountInString(escape.Replace(s)) > 2000 {
+	if s == "" || recon.Printable(s) != s || strings.ContainsAny(s, "`'") || utf8.RuneCountInString(escape.Replace(s)) > maxCommand {
 		return "reconciler operations list"
 	}
 	quoted := s
