@@ -54,8 +54,9 @@ rm -rf data run fifo ack.*
 `
 
 const (
-	// linger is how long the server waits for another test process, in seconds.
-	linger = 4
+	// linger is how long the server waits for another test process: the packages of a
+	// `go test ./...` are linked one after the other.
+	linger = 4 * time.Second
 	// startLimit bounds joining and starting, for a machine that is busy.
 	startLimit = 90 * time.Second
 	// goneLimit is how long an ending server may take before it counts as orphaned.
@@ -81,21 +82,21 @@ type server struct {
 }
 
 // theServer joins the shared server, once for the process, and starts it if there is
-// none. Its context is not that of the test which comes first, since the server is for
-// all of them.
+// none.
 var theServer = sync.OnceValues(func() (*server, error) {
+	// Not the context of the test that comes first: the server is for all of them.
 	ctx, cancel := context.WithTimeout(context.Background(), startLimit)
 	defer cancel()
-	return joinOrStart(ctx)
-})
-
-// joinOrStart runs under the lock of the state folder, so that of many processes that
-// begin together one starts the server and the others join it.
-func joinOrStart(ctx context.Context) (*server, error) {
 	dir, err := stateDir(ctx)
 	if err != nil {
 		return nil, err
 	}
+	return joinOrStart(ctx, dir, linger)
+})
+
+// joinOrStart runs under the lock of the state folder, so that of many processes that
+// begin together one starts the server and the others join it.
+func joinOrStart(ctx context.Context, dir string, linger time.Duration) (*server, error) {
 	s := &server{dir: dir}
 	unlock, err := lock(filepath.Join(dir, "lock"))
 	if err != nil {
@@ -109,7 +110,7 @@ func joinOrStart(ctx context.Context) (*server, error) {
 		if err := clear(ctx, home); err != nil {
 			return nil, err
 		}
-		if err := start(ctx, home); err != nil {
+		if err := start(ctx, home, linger); err != nil {
 			return nil, err
 		}
 		err = s.join(ctx, home)
@@ -123,8 +124,7 @@ func joinOrStart(ctx context.Context) (*server, error) {
 	return s, nil
 }
 
-// stateDir is the folder by which the processes of one user find each other. Its name
-// can be guessed, so it must be a folder of ours that nobody else may write to.
+// stateDir is the folder by which the processes of one user find each other.
 func stateDir(ctx context.Context) (string, error) {
 	bin, err := localpg.Find(ctx)
 	if err != nil {
@@ -133,18 +133,24 @@ func stateDir(ctx context.Context) (string, error) {
 	sum := sha256.Sum256([]byte(bin))
 	name := fmt.Sprintf("reconciler-pgtest-%d-%s", os.Geteuid(), hex.EncodeToString(sum[:3]))
 	dir := filepath.Join(localpg.FastTemp(), name)
+	return dir, claim(dir)
+}
+
+// claim makes a folder whose name others can guess. If it is there already, it must be
+// one of ours that nobody else may write to.
+func claim(dir string) error {
 	if err := os.Mkdir(dir, 0o711); err != nil && !errors.Is(err, fs.ErrExist) {
-		return "", fmt.Errorf("make the folder of the shared test server: %w", err)
+		return fmt.Errorf("make the folder of the shared test server: %w", err)
 	}
 	info, err := os.Lstat(dir)
 	if err != nil {
-		return "", fmt.Errorf("look at the folder of the shared test server: %w", err)
+		return fmt.Errorf("look at the folder of the shared test server: %w", err)
 	}
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	if !ok || !info.IsDir() || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o022 != 0 {
-		return "", fmt.Errorf("%s is not a folder that only uid %d may write to; remove it", dir, os.Geteuid())
+		return fmt.Errorf("%s is not a folder that only uid %d may write to; remove it", dir, os.Geteuid())
 	}
-	return dir, nil
+	return nil
 }
 
 // join announces this process to the keeper and waits until it is counted.
@@ -186,7 +192,7 @@ func announce(ctx context.Context, home string, fifo *os.File) (*localpg.Cluster
 
 // start makes the server's folder and starts the keeper, as a session of its own, so
 // that neither a Ctrl-C nor the end of this process reaches it.
-func start(ctx context.Context, home string) error {
+func start(ctx context.Context, home string, linger time.Duration) error {
 	cluster, err := localpg.Prepare(ctx, options(home))
 	if err != nil {
 		return err
@@ -207,7 +213,8 @@ func start(ctx context.Context, home string) error {
 			return fmt.Errorf("give the keeper its fifo: %w", err)
 		}
 	}
-	args := append([]string{"-c", keeper, "reconciler-pgtest-keeper", strconv.Itoa(linger)}, postgres.Args...)
+	seconds := strconv.FormatFloat(linger.Seconds(), 'f', 0, 64)
+	args := append([]string{"-c", keeper, "reconciler-pgtest-keeper", seconds}, postgres.Args...)
 	cmd := exec.Command("/bin/sh", args...)
 	cmd.Dir, cmd.Env = home, postgres.Env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: owner, Setsid: true}
