@@ -21,6 +21,7 @@ type Dry struct {
 	real Reader
 	due  []recon.Case
 	read bool
+	seen []recon.Effect // what a real run would have stored by now
 }
 
 // Reader is what a dry run reads.
@@ -83,7 +84,29 @@ func (d *Dry) Due(ctx context.Context, s ledger.Scope, now time.Time, limit int)
 	n := min(limit, len(d.due))
 	piece := d.due[:n]
 	d.due = d.due[n:]
+	for i := range piece {
+		piece[i].Effects = append(piece[i].Effects, d.learned(piece[i])...)
+	}
 	return piece, nil
+}
+
+// learned gives the effects of earlier batches that a real ledger would now give with
+// the case.
+func (d *Dry) learned(c recon.Case) []recon.Effect {
+	have := map[recon.EffectIdentity]bool{}
+	for _, e := range c.Effects {
+		have[e.Identity()] = true
+	}
+	o := c.Operation
+	var list []recon.Effect
+	for _, e := range d.seen {
+		named := e.Reference == string(o.ID) || e.Key != "" && e.Key == o.Key || e.ID == o.EffectID
+		alike := o.Parent != "" && e.Under(o.Parent) && e.Money == o.Money
+		if (named || alike) && !have[e.Identity()] {
+			list = append(list, e)
+		}
+	}
+	return list
 }
 
 // Owners reads whose effects are.
@@ -91,9 +114,11 @@ func (d *Dry) Owners(ctx context.Context, ids []recon.EffectIdentity) (map[recon
 	return d.real.Owners(ctx, ids)
 }
 
-// Record counts the findings that the batch would open, and writes nothing.
+// Record remembers the effects and counts the findings that the batch would open. It
+// writes nothing.
 func (d *Dry) Record(_ context.Context, b ledger.Batch) (ledger.Recorded, error) {
 	r := ledger.Recorded{Opened: map[recon.FindingKind]int{}, Ended: map[recon.FindingKind]int{}}
+	d.seen = append(d.seen, b.Effects...)
 	seen := map[string]bool{}
 	count := func(f recon.Finding) {
 		if !seen[f.Fingerprint()] {

@@ -231,7 +231,7 @@ func (s *stand) wantState(i intent, want recon.State) recon.Story {
 
 func (s *stand) findings(kinds ...recon.FindingKind) []ledger.FindingRow {
 	s.Helper()
-	rows, err := s.ledger.Findings(s.Context(), ledger.FindingFilter{Kinds: kinds})
+	rows, err := s.ledger.Findings(s.Context(), ledger.FindingFilter{Kinds: kinds, Limit: 10_000})
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -1,0 +1,156 @@
+package sweep
+
+import (
+	"testing"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+)
+
+func TestAProbeWaitsTwiceAsLongEachTime(t *testing.T) {
+	t.Parallel()
+	var st ledger.SourceState
+	now := monday
+	var waits []time.Duration
+	for range 9 {
+		st = afterBlind(st, now)
+		if st.ProbeAt.IsZero() {
+			waits = append(waits, 0)
+			continue
+		}
+		waits = append(waits, st.ProbeAt.Sub(now))
+		now = st.ProbeAt
+	}
+	want := []time.Duration{0, 30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute, 10 * time.Minute}
+	for i := range want {
+		if waits[i] != want[i] {
+			t.Errorf("after blind answer %d: %v, want %v", i+1, waits[i], want[i])
+		}
+	}
+	if !st.BlindSince.Equal(monday) {
+		t.Errorf("blind since %v, want the first blind answer", st.BlindSince)
+	}
+}
+
+func TestWhatMakesAnAnswerBlind(t *testing.T) {
+	t.Parallel()
+	blind := func(fault sources.Kind) recon.Look { return recon.Look{Outcome: recon.Blind, Fault: string(fault)} }
+	for _, tt := range []struct {
+		name  string
+		looks []recon.Look
+		want  bool
+	}{
+		{"nothing was asked", nil, false},
+		{"every look was blind", []recon.Look{blind(sources.Timeout), blind(sources.Unavailable)}, true},
+		{"one look was answered", []recon.Look{blind(sources.Timeout), {Outcome: recon.Absent}}, false},
+		{"the questions were none of the source's", []recon.Look{blind(sources.WrongAccount), blind(sources.Unsupported)}, false},
+	} {
+		if _, got := blindAnswer(sources.Answer{Looks: tt.looks}); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}
+
+// An hour without provider: few calls, few rows, one finding, nothing closed, and all
+// is caught up afterwards.
+func TestAnOutageIsOneFindingAndFewCalls(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	const operations = 40
+	s.sweep.batch = 10
+	keys := make([]string, operations)
+	for n := range operations {
+		keys[n] = s.lose(refund(n))
+	}
+	s.stripe.Script(stripetest.Fault{Kind: stripetest.Closed, Times: stripetest.Always})
+	rows := len(s.everything())
+	s.stripe.ResetCalls()
+	for range 60 {
+		s.pass(time.Minute)
+		if out := s.run(); out.Succeeded+out.Failed+out.ManualReview+out.Released > 0 {
+			t.Fatalf("closed while blind: %+v", out)
+		}
+	}
+	if calls := len(s.stripe.Calls()); calls > 40 {
+		t.Errorf("%d calls to a dead provider in an hour", calls)
+	}
+	if blind := s.findings(recon.FindBlind); len(blind) != 1 || blind[0].State != recon.FindingOpen {
+		t.Errorf("findings %+v", blind)
+	}
+	state, err := s.ledger.SourceState(t.Context(), testSource)
+	if err != nil || !state.BlindSince.Equal(monday.Add(time.Minute)) {
+		t.Errorf("state %+v, %v", state, err)
+	}
+	// One run a minute, and of each operation once that nobody knows yet: no look, no
+	// journal entry and no finding for every time that it could not be asked.
+	if more := len(s.everything()) - rows; more > 60+2*operations+20 {
+		t.Errorf("%d new rows in an hour of outage", more)
+	}
+	s.stripe.ClearFaults()
+	for n := range operations {
+		s.happen(refund(n), keys[n])
+	}
+	closed := 0
+	for range 25 {
+		s.pass(time.Minute)
+		closed += s.run().Succeeded
+	}
+	if closed != operations {
+		t.Errorf("%d of %d were closed after the outage", closed, operations)
+	}
+	if blind := s.findings(recon.FindBlind); len(blind) != 1 || blind[0].State != recon.FindingEnded {
+		t.Errorf("findings after the outage %+v", blind)
+	}
+	if state, err = s.ledger.SourceState(t.Context(), testSource); err != nil || !state.BlindSince.IsZero() || state.Blinds != 0 {
+		t.Errorf("state after the outage %+v, %v", state, err)
+	}
+}
+
+func TestWhatIsStoredConcludesWhileTheSourceIsDown(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	first, second := refund(1), refund(2)
+	first.charge, second.charge = "", ""
+	s.happen(first, s.lose(first))
+	s.open(second)
+	_, key := s.claim(second)
+	s.happen(second, key)
+	s.pass(50 * time.Second)
+	s.run()
+	s.stripe.Script(stripetest.Fault{Kind: stripetest.Closed, Times: stripetest.Always})
+	for n := 3; n < 6; n++ {
+		s.lose(refund(n))
+		s.pass(time.Minute)
+		s.run()
+	}
+	s.wantState(second, recon.Succeeded)
+	s.wantState(refund(3), recon.Unknown)
+}
+
+func TestASourceThatIsDownIsFoundAgainWhileNothingIsDue(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	i := refund(1)
+	key := s.lose(i)
+	s.stripe.Script(stripetest.Fault{Kind: stripetest.ServerError, Times: stripetest.Always})
+	for range 20 {
+		s.pass(time.Minute)
+		s.run()
+	}
+	if len(s.findings(recon.FindBlind)) != 1 {
+		t.Fatal("the outage is no finding")
+	}
+	s.stripe.ClearFaults()
+	s.happen(i, key)
+	s.exec(`UPDATE reconciler.checks SET next_check = $1`, s.now().Add(100*time.Hour))
+	s.pass(11 * time.Minute)
+	if out := s.run(); out.Claimed != 0 || out.ProviderCalls != 1 {
+		t.Errorf("outcome %+v", out)
+	}
+	if blind := s.findings(recon.FindBlind); blind[0].State != recon.FindingEnded {
+		t.Errorf("finding %+v", blind[0])
+	}
+}

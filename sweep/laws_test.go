@@ -1,0 +1,412 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+)
+
+// essence is what a ledger says, without the names and times of looks.
+func (s *stand) essence() []string {
+	s.Helper()
+	var all []string
+	for _, sql := range []string{
+		`SELECT concat_ws(' ', 'operation', operation_id, state, effect_id, released, lease_token) FROM reconciler.operations ORDER BY 1`,
+		`SELECT concat_ws(' ', 'check', operation_id, closed, looks, absent_looks, failures) FROM reconciler.checks ORDER BY 1`,
+		`SELECT concat_ws(' ', 'effect', id, status, amount, owner) FROM reconciler.effects ORDER BY 1`,
+		`SELECT concat_ws(' ', 'match', effect_id, operation_id, basis, role) FROM reconciler.matches ORDER BY 1`,
+		`SELECT concat_ws(' ', 'finding', fingerprint, kind, state) FROM reconciler.findings ORDER BY 1`,
+		`SELECT concat_ws(' ', 'notice', n.step, n.destination, f.fingerprint)
+			FROM reconciler.notices n JOIN reconciler.findings f USING (tenant, finding_id) ORDER BY 1`,
+		`SELECT concat_ws(' ', 'journal', operation_id, seq, kind) FROM reconciler.journal ORDER BY 1`,
+	} {
+		all = append(all, s.rows(sql)...)
+	}
+	return all
+}
+
+// busy fills a ledger with operations of every fate, and lets them become due.
+func (s *stand) busy() {
+	s.Helper()
+	s.sweep.batch = 3
+	s.sweep.Tell = escalation.Policy{Destinations: []string{"recon"}}
+	for n := range 8 {
+		i := refund(n)
+		key := s.lose(i)
+		switch n % 4 {
+		case 0:
+			s.happen(i, key)
+		case 1: // another amount: a person must look
+			i.amount++
+			s.happen(i, key)
+		case 2:
+			r := s.happen(i, key)
+			if err := s.stripe.TurnRefund(r, stripetest.Turn{Status: "failed", Reason: "declined"}); err != nil {
+				s.Fatal(err)
+			}
+		}
+	}
+	s.open(refund(8))
+	s.claim(refund(8)) // and its process dies
+	s.pass(10 * time.Minute)
+}
+
+func TestARunThatStopsAnywhereAndRunsAgainEndsInTheSameLedger(t *testing.T) {
+	t.Parallel()
+	whole := newStand(t)
+	whole.busy()
+	var steps []string
+	whole.sweep.after = func(step string) error {
+		steps = append(steps, step)
+		return nil
+	}
+	whole.run()
+	want := whole.essence()
+	if len(steps) < 10 {
+		t.Fatalf("only %v", steps)
+	}
+	for stop := range steps {
+		t.Run(fmt.Sprintf("%02d %s", stop, steps[stop]), func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			s.busy()
+			n := 0
+			s.sweep.after = func(string) error {
+				if n++; n == stop+1 {
+					return errInterrupted
+				}
+				return nil
+			}
+			if _, err := s.sweep.Run(t.Context(), Options{Now: s.now}); !errors.Is(err, errInterrupted) {
+				t.Fatalf("not interrupted: %v", err)
+			}
+			// The dead process's hold and heartbeat run out. Nothing else is later than it was.
+			s.exec(`UPDATE reconciler.source_state SET lease_until = $1`, s.now())
+			s.exec(`UPDATE reconciler.runs SET lease_until = $1 WHERE finished_at IS NULL`, s.now())
+			s.sweep.after = nil
+			s.run()
+			if diff := cmp.Diff(want, s.essence()); diff != "" {
+				t.Errorf("another ledger (-whole +interrupted):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestADryRunTellsTheSameAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.busy()
+	s.exec(`UPDATE reconciler.operations SET lease_until = lease_until + interval '1 hour' WHERE state = 'in_progress'`)
+	before := s.everything()
+	real := s.sweep.Ledger
+	s.sweep.Ledger = NewDry(s.ledger)
+	dry := s.run()
+	if diff := cmp.Diff(before, s.everything()); diff != "" {
+		t.Fatalf("the dry run changed the ledger (-before +after):\n%s", diff)
+	}
+	s.sweep.Ledger, s.sweep.Source = real, s.client() // a client remembers how densely refunds lie
+	wet := s.run()
+	dry.RunID, dry.DurationMS, wet.RunID, wet.DurationMS = "", 0, "", 0
+	if diff := cmp.Diff(wet, dry); diff != "" {
+		t.Errorf("the dry run told something else (-real +dry):\n%s", diff)
+	}
+	if wet.Succeeded == 0 || wet.ManualReview == 0 {
+		t.Errorf("nothing to compare: %+v", wet)
+	}
+}
+
+func TestARunStopsBeforeTheBatchThatWouldPassItsLimit(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.sweep.batch, s.sweep.Changes = 2, 3
+	for n := range 6 {
+		i := refund(n)
+		wrong := i
+		wrong.amount += 5
+		s.happen(wrong, s.lose(i))
+	}
+	s.pass(10 * time.Minute)
+	out, err := s.sweep.Run(t.Context(), Options{Now: s.now})
+	var limit *LimitError
+	if !errors.As(err, &limit) || limit.Changed != 2 || limit.Next != 2 || limit.Limit != 3 {
+		t.Fatalf("err %v", err)
+	}
+	if out.ManualReview != 2 || out.Claimed != 2 {
+		t.Errorf("outcome %+v", out)
+	}
+	var review int
+	for n := range 6 {
+		if s.story(refund(n)).Operation.State == recon.ManualReview {
+			review++
+		}
+	}
+	if review != 2 {
+		t.Errorf("%d operations were changed, want 2", review)
+	}
+	if runs, err := s.ledger.LastRuns(t.Context(), "sweep/"+string(testSource), 1); err != nil || runs[0].Outcome != ledger.RunFailed || !strings.Contains(runs[0].Error, "limit of 3") {
+		t.Errorf("run %+v, %v", runs, err)
+	}
+}
+
+func TestProvenSuccessesPassTheLimit(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.sweep.batch, s.sweep.Changes = 2, 1
+	for n := range 5 {
+		s.happen(refund(n), s.lose(refund(n)))
+	}
+	s.pass(10 * time.Minute)
+	if out := s.run(); out.Succeeded != 5 {
+		t.Errorf("outcome %+v", out)
+	}
+}
+
+func TestAnotherWriterWasFirst(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(p *recon.Policy) { p.Repeat = recon.RepeatSameKey })
+	i := refund(1)
+	s.happen(i, s.lose(i))
+	s.pass(10 * time.Minute)
+	var token string
+	s.sweep.after = func(step string) error {
+		if step == "ask" {
+			token, _ = s.claim(i) // its agent asks again while we judge
+		}
+		return nil
+	}
+	if out := s.run(); out.Lost != 1 || out.Claimed != 1 {
+		t.Errorf("outcome %+v", out)
+	}
+	s.wantState(i, recon.InProgress)
+	s.sweep.after = nil
+	s.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": "indeterminate"})
+	s.pass(2 * time.Minute)
+	s.run()
+	s.wantState(i, recon.Succeeded)
+}
+
+func TestAJudgementThatFailsSetsOnlyItsOperationAside(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	bad, good := refund(1), refund(2)
+	s.happen(bad, s.lose(bad))
+	s.happen(good, s.lose(good))
+	s.sweep.decide = func(c recon.Case, now time.Time) recon.Decision {
+		if c.Operation.ID == recon.OperationID(bad.id) {
+			panic("nil map")
+		}
+		return recon.Decision{Operation: c.Operation.ID, Rule: "test", Reason: "test", From: c.Operation.State, To: recon.Succeeded}
+	}
+	for try := range 6 {
+		s.pass(24 * time.Hour)
+		out := s.run()
+		if out.SetAside != 1 || try == 0 && out.Succeeded != 1 {
+			t.Errorf("try %d: outcome %+v", try, out)
+		}
+	}
+	s.wantState(good, recon.Succeeded)
+	story := s.wantState(bad, recon.Unknown)
+	if story.Check.Failures < 5 || len(story.Findings) != 1 || !strings.Contains(story.Findings[0].Reason, "nil map") {
+		t.Errorf("failures %d, findings %+v", story.Check.Failures, story.Findings)
+	}
+}
+
+func TestADecisionWithoutANextCheckIsSetAside(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.lose(refund(1))
+	s.sweep.decide = func(c recon.Case, now time.Time) recon.Decision {
+		return recon.Decision{Operation: c.Operation.ID, Rule: "test", From: c.Operation.State, To: c.Operation.State, Check: c.Check}
+	}
+	s.pass(10 * time.Minute)
+	if out := s.run(); out.SetAside != 1 {
+		t.Errorf("outcome %+v", out)
+	}
+	if story := s.story(refund(1)); !story.Check.Next.After(s.now()) {
+		t.Errorf("it is due again at once: %v", story.Check.Next)
+	}
+}
+
+func TestB87_ASecondRunSaysWhoRunsSinceWhen(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.lose(refund(1))
+	s.pass(10 * time.Minute)
+	other := &Sweep{Ledger: s.ledger, Source: s.client(), Holder: "other/2"}
+	var second error
+	s.sweep.after = func(step string) error {
+		if step == "ask" {
+			_, second = other.Run(t.Context(), Options{Now: s.now})
+		}
+		return nil
+	}
+	s.run()
+	var running *ledger.RunningError
+	if !errors.As(second, &running) || running.By != "test/1" || !running.Since.Equal(s.now()) {
+		t.Errorf("the second run: %v", second)
+	}
+	s.sweep.after = nil
+	if _, err := other.Run(t.Context(), Options{Now: s.now}); err != nil {
+		t.Errorf("after the first has ended: %v", err)
+	}
+}
+
+func TestB91_ATickRunsOnceHoweverShortItWas(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	other := &Sweep{Ledger: s.ledger, Source: s.client(), Holder: "other/2"}
+	options := Options{Now: s.now, Tick: "2026-03-02T09:00:00Z"}
+	if _, err := s.sweep.Run(t.Context(), options); err != nil {
+		t.Fatal(err)
+	}
+	s.pass(time.Second)
+	_, err := other.Run(t.Context(), options)
+	var tick *ledger.TickError
+	if !errors.As(err, &tick) || tick.By != "test/1" {
+		t.Errorf("the second replica: %v", err)
+	}
+	options.Tick = "2026-03-02T09:01:00Z"
+	if _, err := other.Run(t.Context(), options); err != nil {
+		t.Errorf("the next tick: %v", err)
+	}
+}
+
+func TestB30_TheOldestStuckRowsDoNotHideNewerOnes(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(p *recon.Policy) { p.GiveUpAfter = recon.Duration(10_000 * time.Hour) })
+	const stuck, fresh = 121, 10
+	for n := range stuck {
+		s.lose(refund(n))
+	}
+	s.exec(`UPDATE reconciler.operations SET marks = '{}'`) // nothing was sent by which they could be found
+	s.pass(300 * 24 * time.Hour)
+	for n := stuck; n < stuck+fresh; n++ {
+		s.happen(refund(n), s.lose(refund(n)))
+	}
+	closed := 0
+	for range 5 {
+		s.pass(time.Minute)
+		out, err := s.sweep.Run(t.Context(), Options{Now: s.now, Limit: 50})
+		if err != nil {
+			t.Fatal(err)
+		}
+		closed += out.Succeeded
+	}
+	if closed != fresh {
+		t.Errorf("%d of today's %d were closed", closed, fresh)
+	}
+	if got := len(s.findings(recon.FindUnresolved)); got != stuck {
+		t.Errorf("%d of the stuck ones are told, want %d", got, stuck)
+	}
+}
+
+func TestB94_TheCostOfASweepFollowsWhatIsDue(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	cost := func(operations int, from int) int {
+		for n := from; n < from+operations; n++ {
+			s.happen(refund(n), s.lose(refund(n)))
+		}
+		s.pass(10 * time.Minute)
+		s.count.take()
+		if out := s.run(); out.Succeeded != operations {
+			t.Fatalf("outcome %+v", out)
+		}
+		return s.count.take()
+	}
+	few, many := cost(10, 0), cost(200, 10)
+	if many > few {
+		t.Errorf("10 operations took %d statements, 200 took %d", few, many)
+	}
+	s.count.take()
+	s.run()
+	if idle := s.count.take(); idle > 12 {
+		t.Errorf("a sweep with nothing to do takes %d statements", idle)
+	}
+}
+
+func TestOneListAnswersForEveryBatchOfARun(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	const operations = 60
+	s.sweep.batch = 10
+	for n := range operations {
+		i := refund(n)
+		i.charge = "" // nothing to look it up by but a list of the window
+		key := s.lose(i)
+		if n%2 == 0 {
+			s.happen(i, key)
+		}
+	}
+	s.pass(10 * time.Minute)
+	s.stripe.ResetCalls()
+	if out := s.run(); out.Succeeded != operations/2 || out.Kept != operations/2 {
+		t.Fatalf("outcome %+v", out)
+	}
+	if lists := s.stripe.Counts()["GET /v1/refunds"]; lists > 1 {
+		t.Errorf("30 refunds in the window were listed %d times: %v", lists, s.stripe.Counts())
+	}
+}
+
+func TestStoredEffectsConcludeWithoutAQuestion(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	first, second := refund(1), refund(2)
+	first.charge, second.charge = "", ""
+	s.happen(first, s.lose(first))
+	s.open(second)
+	token, key := s.claim(second)
+	made := s.happen(second, key) // listed together with the first, while its call still runs
+	s.pass(50 * time.Second)
+	s.run()
+	s.wantState(first, recon.Succeeded)
+	s.pass(5 * time.Minute)
+	s.run() // its lease is over: unknown, to be looked at after 30 s
+	s.pass(time.Minute)
+	s.stripe.ResetCalls()
+	out := s.run()
+	if out.Succeeded != 1 || out.ProviderCalls != 0 || len(s.stripe.Calls()) != 0 {
+		t.Errorf("outcome %+v, calls %v", out, s.stripe.Counts())
+	}
+	story := s.wantState(second, recon.Succeeded)
+	if story.Operation.EffectID != made.ID {
+		t.Errorf("closed with %s, want %s", story.Operation.EffectID, made.ID)
+	}
+	if len(story.Looks) == 0 {
+		t.Error("the journal names no evidence")
+	}
+	if late := s.call("finish_attempt", map[string]any{"operation_id": second.id, "token": token, "class": "refused"}); late["applied"] != false {
+		t.Errorf("the late finish was applied: %v", late)
+	}
+}
+
+func TestAnEndedContextGivesThePlaceBack(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.lose(refund(1))
+	s.pass(10 * time.Minute)
+	ctx, cancel := context.WithCancel(t.Context())
+	s.sweep.after = func(step string) error {
+		if step == "due" {
+			cancel()
+		}
+		return ctx.Err()
+	}
+	if _, err := s.sweep.Run(ctx, Options{Now: s.now}); !errors.Is(err, context.Canceled) {
+		t.Fatalf("err %v", err)
+	}
+	s.sweep.after = nil
+	if out := s.run(); out.Claimed != 1 {
+		t.Errorf("outcome %+v", out)
+	}
+}
