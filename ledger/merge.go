@@ -89,7 +89,7 @@ func equalEffects(a, b recon.Effect) bool {
 			return false
 		}
 	}
-	return sameJSON(a.Metadata, b.Metadata)
+	return sameMetadata(a.Metadata, b.Metadata)
 }
 
 // differences gives the fields that differ, on both sides, as they are stored in
@@ -102,7 +102,7 @@ func differences(a, b recon.Effect) (before, after map[string]any) {
 			before[k], after[k] = v, y[k]
 		}
 	}
-	if !sameJSON(a.Metadata, b.Metadata) {
+	if !sameMetadata(a.Metadata, b.Metadata) {
 		before["metadata"], after["metadata"] = a.Metadata, b.Metadata
 	}
 	return before, after
@@ -134,9 +134,9 @@ func sorted(in []string) []string {
 	return out
 }
 
-// sameJSON compares two JSON texts by what they mean: the table gives objects back
+// sameMetadata compares two JSON texts by what they mean: the table gives objects back
 // with other spaces and another order of keys.
-func sameJSON(a, b json.RawMessage) bool {
+func sameMetadata(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
 	}

@@ -69,7 +69,7 @@ func (l *Ledger) recordOnce(ctx context.Context, b Batch) (Recorded, error) {
 			out, err = l.recordIn(ctx, tx, b)
 			return err
 		})
-		if err == nil || try == recordTries || !again(err) {
+		if err == nil || try == recordTries || !startAnew(err) {
 			if errors.Is(err, errRaced) {
 				err = &Fault{Op: "record a batch", Kind: FaultConflict, Place: l.place, err: err}
 			}
@@ -78,8 +78,8 @@ func (l *Ledger) recordOnce(ctx context.Context, b Batch) (Recorded, error) {
 	}
 }
 
-// again reports whether the same batch may succeed when it is started anew.
-func again(err error) bool {
+// startAnew reports whether the same batch may succeed when it is started anew.
+func startAnew(err error) bool {
 	return errors.Is(err, errRaced) || isKind(faultAt("", "", err), FaultConflict)
 }
 
