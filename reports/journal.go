@@ -1,0 +1,186 @@
+package reports
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// entryBody is what a screen knows of an entry's body. An entry of a newer version
+// may hold more; what is unknown here is left out.
+type entryBody struct {
+	By         string             `json:"by"`
+	Holder     string             `json:"holder"`
+	Attempt    int                `json:"attempt"`
+	Class      recon.AttemptClass `json:"class"`
+	Applied    *bool              `json:"applied"`
+	LeaseUntil time.Time          `json:"lease_until"`
+	EffectID   string             `json:"effect_id"`
+	ErrorCode  string             `json:"error_code"`
+	RequestID  string             `json:"request_id"`
+	Rule       string             `json:"rule"`
+	Reason     string             `json:"reason"`
+	From       recon.State        `json:"from"`
+	To         recon.State        `json:"to"`
+	Release    bool               `json:"release"`
+	EventID    string             `json:"event_id"`
+	LookIDs    []string           `json:"look_ids"`
+	Findings   []findingBody      `json:"findings"`
+	Ended      []findingBody      `json:"ended"`
+}
+
+type findingBody struct {
+	Kind recon.FindingKind `json:"kind"`
+}
+
+// journal tells all that happened, in order. Of a long story the middle is left out.
+func (p *page) journal(s recon.Story) {
+	p.blank()
+	p.line("What happened")
+	looks := map[string]recon.Look{}
+	for _, l := range s.Looks {
+		looks[l.ID] = l
+	}
+	told := map[string]bool{}
+	day := ""
+	for i, e := range s.Journal {
+		if hidden := len(s.Journal) - shownFirst - shownLast; hidden > 0 && i >= shownFirst && i < shownFirst+hidden {
+			if i == shownFirst {
+				p.line(fmt.Sprintf("  … %d entries more; --format json shows all", hidden))
+			}
+			continue
+		}
+		if d := e.At.In(p.zone).Format("Monday 2006-01-02"); d != day {
+			day = d
+			p.line("  " + day)
+		}
+		p.entry(e, s, looks, told)
+	}
+	if len(s.Journal) == 0 {
+		p.line("  nothing is recorded")
+	}
+}
+
+// entry tells one line of the journal, and below it the looks that it rests on which
+// were not told before.
+func (p *page) entry(e recon.Entry, s recon.Story, looks map[string]recon.Look, told map[string]bool) {
+	var b entryBody
+	sentence := string(e.Kind)
+	if json.Unmarshal(e.Body, &b) == nil {
+		sentence = p.sentence(e.Kind, b)
+	}
+	p.text("    "+e.At.In(p.zone).Format("15:04:05 MST")+"  ", sentence)
+	shown := 0
+	for _, id := range b.LookIDs {
+		l, ok := looks[id]
+		if !ok || told[id] {
+			continue
+		}
+		told[id] = true
+		if shown++; shown > shownLooks {
+			continue
+		}
+		p.text("      - ", p.lookedAt(l, e)+s.Question(l)+": "+s.Answer(l))
+	}
+	if shown > shownLooks {
+		p.line(fmt.Sprintf("      and %d looks more", shown-shownLooks))
+	}
+}
+
+// lookedAt says when a look was made, where that is not the time of its entry.
+func (p *page) lookedAt(l recon.Look, e recon.Entry) string {
+	if l.At.Truncate(time.Second).Equal(e.At.Truncate(time.Second)) {
+		return ""
+	}
+	return "at " + l.At.In(p.zone).Format("15:04:05 MST") + " "
+}
+
+// sentence says in words what an entry tells.
+func (p *page) sentence(k recon.EntryKind, b entryBody) string {
+	var s string
+	switch k {
+	case recon.EntryOpened:
+		s = "recorded" + by(b.By)
+	case recon.EntryStarted:
+		s = fmt.Sprintf("attempt %d began%s", b.Attempt, by(b.Holder))
+		if !b.LeaseUntil.IsZero() {
+			s += ", which may send until " + b.LeaseUntil.In(p.zone).Format("15:04:05 MST")
+		}
+	case recon.EntryFinished:
+		s = finished(b)
+	case recon.EntrySeen:
+		s = "seen" + because(b.Reason)
+	case recon.EntryEvent:
+		s = "the provider sent event " + orNone(b.EventID) + because(b.Reason)
+	case recon.EntryDecision:
+		s = "decided by " + orNone(b.Rule) + because(b.Reason)
+	case recon.EntryPerson:
+		s = "a person acted" + by(b.By) + because(b.Reason)
+	case recon.EntryRelease:
+		s = "released for one more attempt" + by(b.By) + because(b.Reason)
+	case recon.EntryErased:
+		s = "data was erased" + by(b.By) + because(b.Reason)
+	default:
+		s = recon.Noun(string(k)) + because(b.Reason)
+	}
+	return s + consequences(k, b)
+}
+
+func finished(b entryBody) string {
+	s := "an attempt"
+	if b.Attempt > 0 {
+		s = fmt.Sprintf("attempt %d", b.Attempt)
+	}
+	s += " ended: it " + orNone(classText(b.Class))
+	if b.ErrorCode != "" {
+		s += " (" + b.ErrorCode + ")"
+	}
+	if b.RequestID != "" {
+		s += ", request " + b.RequestID
+	}
+	if b.Applied != nil && !*b.Applied {
+		s += ". Its lease was over, so it changed nothing"
+	}
+	return s
+}
+
+// consequences says what the entry changed.
+func consequences(k recon.EntryKind, b entryBody) string {
+	var parts []string
+	if b.From != b.To && b.From != "" && b.To != "" {
+		parts = append(parts, string(b.From)+" → "+string(b.To))
+	}
+	if b.EffectID != "" {
+		parts = append(parts, "effect "+b.EffectID)
+	}
+	if b.Release && k != recon.EntryRelease {
+		parts = append(parts, "released for one more attempt")
+	}
+	for _, f := range b.Findings {
+		parts = append(parts, "finding "+string(f.Kind))
+	}
+	for _, f := range b.Ended {
+		parts = append(parts, string(f.Kind)+" ended")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " [" + strings.Join(parts, ", ") + "]"
+}
+
+func by(who string) string {
+	if who == "" {
+		return ""
+	}
+	return " by " + who
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + strings.TrimSuffix(reason, ".")
+}

@@ -1,0 +1,218 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// How much of a long story is shown. What is left out is said, and stands in the JSON.
+const (
+	shownFirst   = 8  // entries of the journal from its beginning
+	shownLast    = 16 // and up to its end
+	shownLooks   = 4  // looks below one entry
+	shownEffects = 12
+)
+
+// Story writes one operation on one screen: what was meant, what is believed, what a
+// person must know, and all that happened, in order.
+func Story(w io.Writer, s recon.Story, now time.Time, zone *time.Location) error {
+	p := newPage(now, zone)
+	p.line(s.Title())
+	p.line(string(s.Operation.ID))
+	p.blank()
+	p.state(s)
+	p.findings(s)
+	p.effects(s)
+	p.journal(s)
+	return p.writeTo(w)
+}
+
+// state tells what is believed and what comes next.
+func (p *page) state(s recon.Story) {
+	o := s.Operation
+	p.row("State", o.State.Text())
+	if o.State == recon.Unknown || o.State == recon.ManualReview {
+		p.row("Unknown for", p.since(o.UnknownSince))
+	}
+	p.row("Asked for", o.Action+place(o))
+	p.row("Tried", tried(o))
+	p.row("Effect", o.EffectID)
+	p.row("Error", o.ErrorCode)
+	safe := s.SafeRetry(p.now)
+	if until := s.SafeRetryUntil(); safe != "" && p.now.Before(until) {
+		safe += ", until " + p.when(until)
+	}
+	p.row("Safe retry", strings.TrimPrefix(safe, "safe retry "))
+	switch next := s.Check.Next; {
+	case next.IsZero() && o.State.Open():
+		p.row("Next check", "none is planned")
+	case next.IsZero():
+		p.row("Next check", "none: it is closed")
+	case next.After(p.now):
+		p.row("Next check", p.ago(next))
+	default:
+		p.row("Next check", "now; due since "+p.when(next))
+	}
+	p.row("Looked", looked(s.Check))
+	p.row("Key", o.Key)
+	p.row("Part of", partOf(o))
+	p.row("Closed", p.ago(o.ClosedAt))
+}
+
+// since writes how long something lasts, and from when.
+func (p *page) since(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return span(p.now.Sub(t)) + ", since " + p.when(t)
+}
+
+// place says where the operation's effect would be.
+func place(o recon.Operation) string {
+	s := ""
+	if o.Parent != "" {
+		s += " under " + o.Parent
+	}
+	s += " at " + string(o.Source)
+	switch {
+	case o.Account != "":
+		s += ", account " + o.Account
+	default:
+		s += ", account not known"
+	}
+	if o.Mode != "" {
+		s += ", mode " + o.Mode
+	}
+	return s
+}
+
+func tried(o recon.Operation) string {
+	switch {
+	case o.Attempts == 0 && o.SentAt.IsZero():
+		return "never sent"
+	case o.Attempts == 0:
+		return "sent, by another ledger's word"
+	}
+	s := count(o.Attempts, "attempt")
+	if text := classText(o.LastClass); text != "" {
+		s += "; the last one " + text
+	}
+	return s
+}
+
+// classText says how an attempt ended.
+func classText(c recon.AttemptClass) string {
+	switch c {
+	case recon.ClassSucceeded:
+		return "was told that it worked"
+	case recon.ClassAccepted:
+		return "was taken on, not final"
+	case recon.ClassRefused:
+		return "was refused for good"
+	case recon.ClassNotSent:
+		return "did nothing"
+	case recon.ClassStoredError:
+		return "got an error that the provider stored as its answer"
+	case recon.ClassIndeterminate:
+		return "got no answer that says what happened"
+	}
+	return ""
+}
+
+func looked(c recon.Check) string {
+	switch {
+	case c.Looks == 0 && c.Blinds == 0:
+		return "not yet"
+	case c.Blinds == 0:
+		return count(c.Looks, "time")
+	case c.Looks == 0:
+		return count(c.Blinds, "time") + ", and could not look"
+	}
+	return fmt.Sprintf("%s; %s since could not look", count(c.Looks, "time"), count(c.Blinds, "look"))
+}
+
+func partOf(o recon.Operation) string {
+	var parts []string
+	add := func(name, value string) {
+		if value != "" {
+			parts = append(parts, name+" "+value)
+		}
+	}
+	add("group", o.Group)
+	add("case", o.Case)
+	if o.Step != nil {
+		add("step", fmt.Sprint(*o.Step))
+	}
+	add("run", o.Run)
+	add("tool call", o.ToolCall)
+	add("reference", o.Reference)
+	return strings.Join(parts, ", ")
+}
+
+// findings tells what a person must know, open ones first.
+func (p *page) findings(s recon.Story) {
+	if len(s.Findings) == 0 {
+		return
+	}
+	p.blank()
+	p.line("Findings")
+	for _, open := range []bool{true, false} {
+		for _, f := range s.Findings {
+			if f.Open() == open {
+				p.finding(f)
+			}
+		}
+	}
+}
+
+func (p *page) finding(f recon.Finding) {
+	p.text("  ", fmt.Sprintf("%s, %s: %s", f.Kind, state(f), f.Kind.Text()))
+	if f.Reason != "" {
+		p.text("    ", f.Reason)
+	}
+	for _, d := range f.Observed {
+		p.text("    ", fmt.Sprintf("%s: ours %s, theirs %s", d.Field, orNone(d.Ours), orNone(d.Theirs)))
+	}
+	if f.Open() {
+		p.text("    open for ", p.since(f.OpenedAt))
+		p.text("    → ", f.Kind.Advice())
+		return
+	}
+	p.text("    ended ", strings.TrimSuffix(p.when(f.EndedAt)+": "+f.Ending, ": "))
+}
+
+func state(f recon.Finding) string {
+	if f.State == "" {
+		return string(recon.FindingOpen)
+	}
+	return string(f.State)
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+// effects lists what exists at the provider because of it.
+func (p *page) effects(s recon.Story) {
+	if len(s.Effects) == 0 {
+		return
+	}
+	p.blank()
+	p.line("At the provider")
+	for i, e := range s.Effects {
+		if i == shownEffects {
+			p.line(fmt.Sprintf("  and %d more; --format json shows all", len(s.Effects)-i))
+			return
+		}
+		p.text("  ", fmt.Sprintf("%s: %s of %s, %s, made %s, account %s, mode %s",
+			e.ID, recon.Noun(e.Kind), e.Money.Text(s.Policy.Exponents), e.Status.Text(), p.when(e.CreatedAt),
+			orNone(e.Account), orNone(e.Mode)))
+	}
+}
