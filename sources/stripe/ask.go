@@ -144,19 +144,6 @@ func (t *trail) add(ex *exchange) {
 	t.replies.Write(ex.body)
 }
 
-// join adds the requests of another trail, which came later.
-func (t *trail) join(later trail) {
-	if later.calls == 0 {
-		return
-	}
-	if t.replies == nil {
-		t.replies = sha256.New()
-	}
-	t.calls += later.calls
-	t.requestID = later.requestID
-	t.replies.Write(later.replies.Sum(nil))
-}
-
 // look begins a look at a group.
 func (a *asking) look(g groupID, m recon.Method, at time.Time) recon.Look {
 	return recon.Look{Source: a.name, Method: m, Kind: g.kind, Account: g.account, Mode: g.mode, At: at}

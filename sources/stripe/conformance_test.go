@@ -169,4 +169,3 @@ func TestTheSourceKeepsTheContract(t *testing.T) {
 		Open:     func(t *testing.T) sourcetest.Provider { return refunds{newFake(t)} },
 	})
 }
-

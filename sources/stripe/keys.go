@@ -23,13 +23,13 @@ var creations = map[string][]string{
 
 // event is what is read of an event.
 type event struct {
-	ID       string `json:"id"`
-	Object   string `json:"object"`
-	Account  string `json:"account"`
-	Livemode *bool  `json:"livemode"`
-	Created  int64  `json:"created"`
+	ID       string  `json:"id"`
+	Object   string  `json:"object"`
+	Account  string  `json:"account"`
+	Livemode *bool   `json:"livemode"`
+	Created  int64   `json:"created"`
 	Request  request `json:"request"`
-	Data struct {
+	Data     struct {
 		Object struct {
 			ID     string `json:"id"`
 			Object string `json:"object"`

@@ -23,6 +23,7 @@ type reading struct {
 	done     bool      // read to its end
 	good     trail     // of the pages that were understood
 	bad      trail     // of the page that was not
+	whole    trail     // of all pages
 	badFound []recon.EffectIdentity
 	fault    *sources.Error
 }
@@ -63,6 +64,7 @@ func (a *asking) turn(ctx context.Context, r *reading) error {
 	if err != nil {
 		return err
 	}
+	r.whole.add(ex)
 	if fault != nil {
 		r.bad.add(ex)
 		r.fault = fault
@@ -302,13 +304,11 @@ func (a *asking) byParent(ctx context.Context, g group, one single) (missing boo
 	}
 	var reply replyError
 	if r.fault != nil && r.pages == 0 && errors.As(r.fault.Err, &reply) && reply.missing() {
-		a.spare.calls += r.bad.calls
+		a.spare.calls += r.whole.calls
 		return true, nil
 	}
 	l := a.look(g.id, recon.ByList, r.at)
 	l.Parent = one.parent
-	t := r.good
-	t.join(r.bad)
-	a.conclude(l, t, append(r.found, r.badFound...), r.fault)
+	a.conclude(l, r.whole, append(r.found, r.badFound...), r.fault)
 	return false, nil
 }
