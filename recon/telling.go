@@ -21,8 +21,11 @@ func (s Story) Title() string {
 	return what
 }
 
-// Question says in words what a look asked, and of whom.
-func (s Story) Question(l Look) string {
+// Question says in words what a look asked, and of whom; times stand in UTC.
+func (s Story) Question(l Look) string { return s.QuestionIn(l, time.UTC) }
+
+// QuestionIn is Question with times in a zone.
+func (s Story) QuestionIn(l Look, zone *time.Location) string {
 	kind, who := Noun(l.Kind), string(l.Source)
 	switch {
 	case l.Method == ByStored:
@@ -46,7 +49,7 @@ func (s Story) Question(l Look) string {
 	case l.Method == ByChanges:
 		return "read the changes that " + who + " told"
 	}
-	return fmt.Sprintf("listed every %s since %s at %s", kind, l.Window.From.UTC().Format("2006-01-02 15:04 MST"), who)
+	return fmt.Sprintf("listed every %s since %s at %s", kind, TimeText(l.Window.From, zone), who)
 }
 
 // Answer says in words what a look brought for this operation. A list finds other

@@ -83,7 +83,7 @@ func (p *page) entry(e recon.Entry, s recon.Story, looks map[string]recon.Look, 
 		if shown++; shown > shownLooks {
 			continue
 		}
-		p.text("      - ", p.lookedAt(l, e)+s.Question(l)+": "+s.Answer(l))
+		p.text("      - ", p.lookedAt(l, e)+s.QuestionIn(l, p.zone)+": "+s.Answer(l))
 	}
 	if shown > shownLooks {
 		p.line(fmt.Sprintf("      and %d looks more", shown-shownLooks))

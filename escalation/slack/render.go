@@ -248,7 +248,7 @@ func (v view) looks(label string) string {
 	list := []string{label + ":"}
 	for i := len(all) - 1; i >= 0 && len(list) <= shownLooks; i-- {
 		l := all[i]
-		line := fmt.Sprintf("• %s  %s: %s", clock(l.At, v.Now, v.zone), v.Story.Question(l), v.Story.Answer(l))
+		line := fmt.Sprintf("• %s  %s: %s", clock(l.At, v.Now, v.zone), v.Story.QuestionIn(l, v.zone), v.Story.Answer(l))
 		list = append(list, recon.Shorten(line, 400))
 	}
 	if n := len(all) - shownLooks; n > 0 {
