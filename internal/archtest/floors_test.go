@@ -41,6 +41,7 @@ var floors = []struct {
 	{"daemon", 4},
 
 	{"cmd/reconciler", 5},
+	{"internal/localpg/find", 5},
 
 	{"sources/sourcetest", harness},
 	{"internal/archtest", harness},

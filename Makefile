@@ -1,0 +1,65 @@
+# Every target works as root and as an ordinary user, and needs Go, git and make only.
+# PostgreSQL's programs are the one thing from outside: `make deps` finds or installs
+# them, and the tests start and end a server of their own.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+
+GO ?= go
+# Where a test's packages are; `make test PKG=./sweep/...` tests one room.
+PKG ?= ./...
+# How long each fuzz test runs, and how many worlds a soak lives through.
+FUZZTIME ?= 10s
+SEEDS ?= 50
+
+# The race detector needs a C compiler. Without one the tests run without it.
+RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
+TOOL := $(GO) tool -modfile=tools/go.mod
+
+.PHONY: help
+help: ## Show what there is to make
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: ## Build the program as bin/reconciler
+	$(GO) build -trimpath -o bin/reconciler ./cmd/reconciler
+
+.PHONY: demo
+demo: deps ## See two simulated days in which answers get lost and the truth is found
+	$(GO) run ./cmd/reconciler demo
+
+.PHONY: test
+test: deps ## Run every test, on a PostgreSQL that is started for them and ends with them
+	$(if $(RACE),,@echo "no C compiler was found: testing without the race detector")
+	$(GO) test $(RACE) -shuffle=on -timeout=8m $(PKG)
+
+.PHONY: deps
+deps: ## Find PostgreSQL's programs; root on Debian and Ubuntu gets them installed
+	@tools/postgres
+
+.PHONY: lint
+lint: ## Check form, dead code, the rules of the house and what is generated
+	@tools/lint
+
+.PHONY: generate
+generate: ## Make the generated files again
+	$(GO) generate ./...
+
+.PHONY: fuzz
+fuzz: ## Run each fuzz test for FUZZTIME (10s)
+	@tools/fuzz $(FUZZTIME)
+
+.PHONY: bench
+bench: deps ## Measure the budgets of speed
+	$(GO) test -run='^$$' -bench=. -benchmem -timeout=60m $(PKG)
+
+.PHONY: soak
+soak: deps build ## Live through SEEDS (50) simulated worlds; any wrong conclusion fails
+	@for seed in $$(seq 1 $(SEEDS)); do bin/reconciler demo --seed "$$seed" >/dev/null || { echo "seed $$seed fails: bin/reconciler demo --seed $$seed" >&2; exit 1; }; done
+	@echo "$(SEEDS) worlds, none ended wrong"
+
+.PHONY: cover
+cover: deps ## Show how much of each package its tests reach, across packages
+	$(GO) test -coverpkg=./... -coverprofile=cover.out -timeout=8m $(PKG)
+	$(GO) tool cover -func=cover.out | tail -n 1
