@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// farSecond is beyond every object and far from overflow.
+const farSecond = 1 << 40
+
 // listing is a list endpoint: what it lists, its address, its filters besides
 // created and paging.
 type listing struct {
@@ -96,7 +99,7 @@ func (p *params) created() span {
 		"created[lt]":  func(n int64) { to(n - 1) },
 	} {
 		if n := p.number(name); n != nil {
-			bound(*n)
+			bound(min(max(*n, -farSecond), farSecond))
 		}
 	}
 	return sp
