@@ -24,7 +24,12 @@ const firstYear, lastYear = 2000, 2100
 //
 // An absent mode is "live". An absent account stays empty: only the caller knows
 // whether the source has just one. The line may be reused after the call.
-func ParseOperation(line []byte) (Operation, error) {
+func ParseOperation(line []byte) (Operation, error) { return ParseOperationIn(line, nil) }
+
+// ParseOperationIn is ParseOperation for a caller that knows the sources: only gives
+// the account and mode of one that has just one, which stand where the line has none,
+// and zero for the others.
+func ParseOperationIn(line []byte, only func(SourceName) Account) (Operation, error) {
 	var o Operation
 	if err := parseLine(line, operationFields, &o); err != nil {
 		return Operation{}, err
@@ -32,16 +37,17 @@ func ParseOperation(line []byte) (Operation, error) {
 	if err := checkMoney("", o.Money); err != nil {
 		return Operation{}, err
 	}
-	if o.Mode == "" {
-		o.Mode = "live"
-	}
+	o.Account, o.Mode = placed(o.Source, o.Account, o.Mode, only)
 	return o, nil
 }
 
 // ParseEffect reads one effect line (contracts: JSON), as strictly as
 // [ParseOperation]. System becomes the source's name, which is its default; a caller
 // whose source names another system sets it.
-func ParseEffect(line []byte) (Effect, error) {
+func ParseEffect(line []byte) (Effect, error) { return ParseEffectIn(line, nil) }
+
+// ParseEffectIn is to [ParseEffect] what [ParseOperationIn] is to [ParseOperation].
+func ParseEffectIn(line []byte, only func(SourceName) Account) (Effect, error) {
 	var e Effect
 	if err := parseLine(line, effectFields, &e); err != nil {
 		return Effect{}, err
@@ -49,11 +55,30 @@ func ParseEffect(line []byte) (Effect, error) {
 	if err := errors.Join(checkMoney("", e.Money), checkMoney("settlement_", e.Settlement)); err != nil {
 		return Effect{}, err
 	}
-	if e.Mode == "" {
-		e.Mode = "live"
-	}
+	e.Account, e.Mode = placed(e.Source, e.Account, e.Mode, only)
 	e.System = string(e.Source)
 	return e, nil
+}
+
+// placed fills in the account and mode that a line leaves out.
+func placed(s SourceName, account, mode string, only func(SourceName) Account) (string, string) {
+	if account != "" && mode != "" {
+		return account, mode
+	}
+	var is Account
+	if only != nil {
+		is = only(s)
+	}
+	if mode == "" && (account == "" || account == is.Account) {
+		mode = is.Mode
+	}
+	if mode == "" {
+		mode = "live"
+	}
+	if account == "" {
+		account = is.Account
+	}
+	return account, mode
 }
 
 // checkMoney refuses an amount of nothing. A currency without amount is kept: the

@@ -181,6 +181,33 @@ func TestParseAcceptsWhatIsHarmless(t *testing.T) {
 	}
 }
 
+func TestAbsentAccountAndModeAreThoseOfASourceWithJustOne(t *testing.T) {
+	t.Parallel()
+	only := func(s recon.SourceName) recon.Account {
+		if s == "bank" {
+			return recon.Account{Account: "DE-1", Mode: "test"}
+		}
+		return recon.Account{}
+	}
+	for _, tt := range []struct{ source, given, account, mode string }{
+		{"bank", ``, "DE-1", "test"},
+		{"bank", `,"account":"DE-1"`, "DE-1", "test"},
+		{"bank", `,"account":"DE-2"`, "DE-2", "live"},
+		{"bank", `,"mode":"live"`, "DE-1", "live"},
+		{"stripe", ``, "", "live"},
+	} {
+		line := `{"id":"x","source":"` + tt.source + `","kind":"transfer","status":"failed","created_at":"2026-03-01T09:00:00Z"` + tt.given + `}`
+		e, err := recon.ParseEffectIn([]byte(line), only)
+		if err != nil || e.Account != tt.account || e.Mode != tt.mode {
+			t.Errorf("%s%s: account %q, mode %q, %v", tt.source, tt.given, e.Account, e.Mode, err)
+		}
+		o, err := recon.ParseOperationIn([]byte(strings.NewReplacer(`"kind":"transfer","status"`, `"action":"a","target":"t","state"`).Replace(line)), only)
+		if err != nil || o.Account != tt.account || o.Mode != tt.mode {
+			t.Errorf("%s%s: account %q, mode %q, %v", tt.source, tt.given, o.Account, o.Mode, err)
+		}
+	}
+}
+
 func TestErrorsDoNotSpillLongValues(t *testing.T) {
 	t.Parallel()
 	_, err := recon.ParseOperation([]byte(strings.Replace(fullOperation, `"unknown"`, `"`+strings.Repeat("s", 500)+`"`, 1)))

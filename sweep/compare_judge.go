@@ -1,0 +1,347 @@
+package sweep
+
+import (
+	"hash/maphash"
+	"slices"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/matchers"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/rules"
+)
+
+// comparison is one comparison under way.
+type comparison struct {
+	o        CompareOptions
+	in       compareInput
+	window   recon.Window
+	policies map[brief]*recon.Policy
+	heard    map[string]bool               // systems of which an effect was read
+	ours     map[recon.EffectIdentity]bool // places (identity without id) that are ours
+
+	pairing  matchers.Pairing
+	linkOf   []int32                // by effect: place in pairing.Links, or -1
+	hintsOf  map[int32][]int32      // by effect: places in pairing.Suggestions
+	judged   map[int32]rules.Judged // operations that are not plainly matched
+	classes  CompareClasses
+	counted  [2]int // operations, effects
+	findings []recon.Finding
+}
+
+// brief is what a policy belongs to.
+type brief struct {
+	source recon.SourceName
+	action string
+}
+
+func newComparison(o CompareOptions, in compareInput) *comparison {
+	if o.Zone == nil {
+		o.Zone = time.UTC
+	}
+	c := &comparison{
+		o: o, in: in, policies: map[brief]*recon.Policy{},
+		heard: map[string]bool{}, ours: map[recon.EffectIdentity]bool{},
+		hintsOf: map[int32][]int32{}, judged: map[int32]rules.Judged{},
+		classes: CompareClasses{Operations: map[rules.Class]int{}, Effects: map[rules.Class]int{}},
+	}
+	for _, k := range rules.OperationClasses {
+		c.classes.Operations[k] = 0
+	}
+	for _, k := range rules.EffectClasses {
+		c.classes.Effects[k] = 0
+	}
+	for i := range in.effects {
+		c.heard[in.effects[i].System] = true
+	}
+	c.window = c.span()
+	c.learnPolicies()
+	c.learnPlaces()
+	return c
+}
+
+// span is the window, with sides that were not given set to where the files end.
+func (c *comparison) span() recon.Window {
+	w := c.o.Window
+	var first, last time.Time
+	see := func(t time.Time) {
+		if first.IsZero() || t.Before(first) {
+			first = t
+		}
+		if t.After(last) {
+			last = t
+		}
+	}
+	for i := range c.in.operations {
+		see(c.in.operations[i].CreatedAt)
+	}
+	for i := range c.in.effects {
+		see(c.in.effects[i].CreatedAt)
+	}
+	if first.IsZero() { // both files are empty
+		first, last = c.o.Now, c.o.Now
+	}
+	if w.From.IsZero() {
+		w.From = first
+	}
+	if w.To.IsZero() {
+		w.To = last.Truncate(time.Second).Add(time.Second) // half-open, and the last one is in
+	}
+	return w
+}
+
+// learnPolicies gives every action its policy, and the kind that it makes where no
+// configuration says so.
+func (c *comparison) learnPolicies() {
+	kinds := newKinds(c.in)
+	for i := range c.in.operations {
+		op := &c.in.operations[i]
+		b := brief{op.Source, op.Action}
+		if c.policies[b] != nil {
+			continue
+		}
+		p, configured := c.o.Policies[op.Action]
+		if !configured || p.Source != op.Source {
+			p = recon.DefaultPolicy()
+			p.Action, p.Source = op.Action, op.Source
+		}
+		if p.Effect == "" {
+			p.Effect = kinds.of(b)
+		}
+		c.policies[b] = &p
+	}
+}
+
+// learnPlaces says which accounts and modes are ours: those of the configuration,
+// and without one those that operations name.
+func (c *comparison) learnPlaces() {
+	for i := range c.in.operations {
+		op := &c.in.operations[i]
+		if p := c.policyOf(i); len(p.Accounts) == 0 {
+			c.ours[recon.EffectIdentity{System: systemOf(p, op.Source), Account: op.Account, Mode: op.Mode}] = true
+		}
+	}
+	for _, p := range c.o.Policies {
+		for _, a := range p.Accounts {
+			c.ours[recon.EffectIdentity{System: systemOf(&p, p.Source), Account: a.Account, Mode: a.Mode}] = true
+		}
+	}
+}
+
+func systemOf(p *recon.Policy, source recon.SourceName) string {
+	return matchers.TermsOf(*p, source).System
+}
+
+func (c *comparison) policyOf(op int) *recon.Policy {
+	o := &c.in.operations[op]
+	return c.policies[brief{o.Source, o.Action}]
+}
+
+func (c *comparison) pair() {
+	c.pairing = matchers.Index(c.in.operations, c.in.effects, func(o *recon.Operation) matchers.Terms {
+		return matchers.TermsOf(*c.policies[brief{o.Source, o.Action}], o.Source)
+	})
+	c.linkOf = make([]int32, len(c.in.effects))
+	for e := range c.linkOf {
+		c.linkOf[e] = -1
+	}
+	for i := range c.pairing.Links {
+		c.linkOf[c.pairing.Links[i].Effect] = int32(i)
+	}
+	for i := range c.pairing.Suggestions {
+		e := int32(c.pairing.Suggestions[i].Effect)
+		c.hintsOf[e] = append(c.hintsOf[e], int32(i))
+	}
+}
+
+// spans gives, for every operation, its links: they stand together.
+func spans(links []matchers.Link, operations int) [][]matchers.Link {
+	of := make([][]matchers.Link, operations)
+	for i := 0; i < len(links); {
+		j := i + 1
+		for j < len(links) && links[j].Operation == links[i].Operation {
+			j++
+		}
+		of[links[i].Operation] = links[i:j]
+		i = j
+	}
+	return of
+}
+
+func (c *comparison) judgeOperations() {
+	links, hints := spans(c.pairing.Links, len(c.in.operations)), spans(c.pairing.Suggestions, len(c.in.operations))
+	for i := range c.in.operations {
+		op := &c.in.operations[i]
+		if !c.plain(op, links[i]) {
+			j := c.judge(i, slices.Concat(links[i], hints[i]))
+			c.judged[int32(i)] = j
+			c.findings = append(c.findings, j.Findings...)
+		}
+		if c.window.Contains(op.CreatedAt) {
+			c.classes.Operations[c.operationClass(i)]++
+			c.counted[0]++
+		}
+	}
+}
+
+func (c *comparison) operationClass(i int) rules.Class {
+	if j, odd := c.judged[int32(i)]; odd {
+		return j.Class
+	}
+	return rules.ClassMatched
+}
+
+// plain reports whether the operation is matched without anything to say, which
+// nearly all are: a short cut past the rules that a test holds against them.
+func (c *comparison) plain(op *recon.Operation, links []matchers.Link) bool {
+	return op.State != recon.Failed && len(links) == 1 && links[0].Certainty == recon.Proof &&
+		len(links[0].Differences) == 0 && c.in.effects[links[0].Effect].Status == recon.Completed
+}
+
+// judge lets the rules sort one operation.
+func (c *comparison) judge(i int, links []matchers.Link) rules.Judged {
+	op := c.in.operations[i]
+	kase := recon.Case{Operation: op, Policy: *c.policyOf(i)}
+	for _, l := range links {
+		e := c.in.effects[l.Effect]
+		kase.Effects = append(kase.Effects, e)
+		kase.Matches = append(kase.Matches, c.match(l))
+	}
+	place := rules.PlaceSeen
+	if !c.heard[systemOf(&kase.Policy, op.Source)] {
+		place = rules.PlaceUnseen
+	}
+	return rules.Judge(kase, c.o.Now, place)
+}
+
+func (c *comparison) match(l matchers.Link) recon.Match {
+	return recon.Match{
+		Operation: c.in.operations[l.Operation].ID, Effect: c.in.effects[l.Effect].Identity(),
+		Basis: l.Basis, Certainty: l.Certainty, Differences: l.Differences,
+	}
+}
+
+func (c *comparison) judgeEffects() {
+	for i := range c.in.effects {
+		e := &c.in.effects[i]
+		class := c.effectClass(i)
+		if class == rules.ClassOrphan {
+			var hints []recon.Match
+			for _, h := range c.hintsOf[int32(i)] {
+				hints = append(hints, c.match(c.pairing.Suggestions[h]))
+			}
+			c.findings = append(c.findings, rules.Orphan(*e, hints))
+		}
+		if c.window.Contains(e.CreatedAt) {
+			c.classes.Effects[class]++
+			c.counted[1]++
+		}
+	}
+}
+
+func (c *comparison) effectClass(i int) rules.Class {
+	e := &c.in.effects[i]
+	if l := c.linkOf[i]; l >= 0 {
+		j, odd := c.judged[int32(c.pairing.Links[l].Operation)]
+		if !odd {
+			return rules.ClassMatched
+		}
+		return rules.LinkedClass(j, *e)
+	}
+	return rules.UnlinkedClass(*e, c.ownership(e), c.grace(e), c.o.Now)
+}
+
+// ownership says whether an effect without operation is one of ours to explain.
+func (c *comparison) ownership(e *recon.Effect) rules.Ownership {
+	if e.CausedBy != "" {
+		cause := e.Identity()
+		cause.ID = e.CausedBy
+		if _, known := c.in.places[cause]; known {
+			return rules.Explained
+		}
+	}
+	if !c.ours[recon.EffectIdentity{System: e.System, Account: e.Account, Mode: e.Mode}] {
+		return rules.NotOurs
+	}
+	return rules.Ours
+}
+
+// grace is how long an effect of this source and kind may wait for its operation.
+func (c *comparison) grace(e *recon.Effect) time.Duration {
+	grace, found := time.Duration(0), false
+	for b, p := range c.policies {
+		if b.source == e.Source && (p.Effect == e.Kind || p.Effect == "") {
+			grace, found = max(grace, p.Grace.Std()), true
+		}
+	}
+	if !found {
+		return recon.DefaultPolicy().Grace.Std()
+	}
+	return grace
+}
+
+// findAcross tells what no single operation shows.
+func (c *comparison) findAcross() {
+	c.findings = append(c.findings, rules.SuspectedDuplicates(c.done())...)
+	c.findings = append(c.findings, rules.Failing(c.failures())...)
+}
+
+// done gives the operations with completed effects of which another one has the same
+// action, target and amount; the others cannot be suspected.
+func (c *comparison) done() []rules.Done {
+	seed := maphash.MakeSeed()
+	var h maphash.Hash
+	h.SetSeed(seed)
+	hash := func(op *recon.Operation) uint64 {
+		h.Reset()
+		for _, s := range []string{op.Action, op.Target, op.Money.String()} {
+			h.WriteString(s)
+			h.WriteByte(0)
+		}
+		return h.Sum64()
+	}
+	links := spans(c.pairing.Links, len(c.in.operations))
+	completed := func(i int) bool {
+		return slices.ContainsFunc(links[i], func(l matchers.Link) bool { return c.in.effects[l.Effect].Status == recon.Completed })
+	}
+	times := make(map[uint64]int32, len(c.in.operations))
+	for i := range c.in.operations {
+		if completed(i) {
+			times[hash(&c.in.operations[i])]++
+		}
+	}
+	var done []rules.Done
+	for i := range c.in.operations {
+		op := c.in.operations[i]
+		if !completed(i) || times[hash(&op)] < 2 {
+			continue
+		}
+		d := rules.Done{Operation: op, Within: c.policyOf(i).DuplicateWithin.Std()}
+		for _, l := range links[i] {
+			if e := c.in.effects[l.Effect]; e.Status == recon.Completed {
+				d.Effects = append(d.Effects, e)
+			}
+		}
+		done = append(done, d)
+	}
+	return done
+}
+
+// failures gives the failed effects that are ours, with what keeps failing.
+func (c *comparison) failures() []rules.Failure {
+	var failures []rules.Failure
+	for i := range c.in.effects {
+		e := &c.in.effects[i]
+		if e.Status != recon.EffectFailed {
+			continue
+		}
+		f := rules.Failure{Effect: *e, Target: e.Target}
+		if l := c.linkOf[i]; l >= 0 {
+			op := &c.in.operations[c.pairing.Links[l].Operation]
+			f.Operation, f.Target = op.ID, op.Target
+		} else if c.ownership(e) == rules.NotOurs {
+			continue
+		}
+		failures = append(failures, f)
+	}
+	return failures
+}

@@ -1,0 +1,235 @@
+package sweep
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// maxLine bounds one line: metadata of 64 KiB with every character escaped, and room.
+const maxLine = 1 << 20
+
+// compareInput is what both files hold.
+type compareInput struct {
+	operations []recon.Operation
+	effects    []recon.Effect
+	repeated   int
+	places     map[recon.EffectIdentity]int32 // of effects
+}
+
+// readBoth reads both files at the same time: decoding is most of the work.
+func readBoth(ctx context.Context, o CompareOptions) (compareInput, error) {
+	var in compareInput
+	only := onlyAccounts(o.Policies)
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() (err error) {
+		in.operations, err = readOperations(ctx, o, only)
+		return err
+	})
+	g.Go(func() error {
+		e := effectReader{name: fileName(o.EffectsName, "effects"), systems: systemsOf(o.Policies), at: map[recon.EffectIdentity]int32{}}
+		err := eachLine(ctx, o.Effects, e.name, func(n int, line []byte) error {
+			effect, err := recon.ParseEffectIn(line, only)
+			if err != nil {
+				return err
+			}
+			return e.take(effect, n)
+		})
+		in.effects, in.repeated, in.places = e.effects, e.repeated, e.at
+		return err
+	})
+	return in, g.Wait()
+}
+
+func readOperations(ctx context.Context, o CompareOptions, only func(recon.SourceName) recon.Account) ([]recon.Operation, error) {
+	name := fileName(o.OperationsName, "operations")
+	var operations []recon.Operation
+	lines := map[recon.OperationID]int32{}
+	err := eachLine(ctx, o.Operations, name, func(n int, line []byte) error {
+		op, err := recon.ParseOperationIn(line, only)
+		if err != nil {
+			return err
+		}
+		if first, ok := lines[op.ID]; ok {
+			return fmt.Errorf("operation %s stands on line %d already; every operation has one line, so remove one of them", op.ID, first)
+		}
+		lines[op.ID] = int32(n)
+		op.Metadata = nil // takes no part in a comparison
+		operations = append(operations, op)
+		return nil
+	})
+	return operations, err
+}
+
+func fileName(name, otherwise string) string {
+	if name == "" {
+		return otherwise
+	}
+	return name
+}
+
+// systemsOf gives the systems of configured sources.
+func systemsOf(policies map[string]recon.Policy) map[recon.SourceName]string {
+	systems := map[recon.SourceName]string{}
+	for _, p := range policies {
+		if p.System != "" {
+			systems[p.Source] = p.System
+		}
+	}
+	return systems
+}
+
+// onlyAccounts gives the account and mode that stand where a line has none: the only
+// one of a configured source, default where it has none or is not configured, and
+// nothing where it has several.
+func onlyAccounts(policies map[string]recon.Policy) func(recon.SourceName) recon.Account {
+	only := map[recon.SourceName]recon.Account{}
+	for _, p := range policies {
+		switch len(p.Accounts) {
+		case 0:
+			only[p.Source] = recon.Account{Account: "default"}
+		case 1:
+			only[p.Source] = p.Accounts[0]
+		default:
+			only[p.Source] = recon.Account{}
+		}
+	}
+	return func(s recon.SourceName) recon.Account {
+		if a, ok := only[s]; ok {
+			return a
+		}
+		return recon.Account{Account: "default"}
+	}
+}
+
+// eachLine calls take for every line that is not blank, with its number, and names
+// file and line in its errors. A byte order mark is no part of the first line.
+func eachLine(ctx context.Context, r io.Reader, name string, take func(int, []byte) error) error {
+	in := bufio.NewReaderSize(r, 256<<10)
+	var long []byte
+	for n := 1; ; n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		line, err := in.ReadSlice('\n')
+		if errors.Is(err, bufio.ErrBufferFull) {
+			line, err = rest(in, append(long[:0], line...))
+			long = line
+		}
+		if n == 1 {
+			line = bytes.TrimPrefix(line, []byte("\xef\xbb\xbf"))
+		}
+		if line = bytes.TrimSpace(line); len(line) > 0 && (err == nil || errors.Is(err, io.EOF)) {
+			if fault := take(n, line); fault != nil {
+				return fmt.Errorf("%s line %d: %w", name, n, fault)
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("%s line %d: %w", name, n, err)
+		}
+	}
+}
+
+// rest reads on to the end of a line that is longer than the buffer.
+func rest(in *bufio.Reader, line []byte) ([]byte, error) {
+	for {
+		more, err := in.ReadSlice('\n')
+		if line = append(line, more...); len(line) > maxLine {
+			return nil, fmt.Errorf("it has over %d bytes; is the file JSON Lines, with one object a line?", maxLine)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// effectReader makes one effect of all lines that tell of it.
+type effectReader struct {
+	name     string
+	systems  map[recon.SourceName]string
+	effects  []recon.Effect
+	lines    []int32 // that each effect was read from
+	at       map[recon.EffectIdentity]int32
+	repeated int
+}
+
+func (r *effectReader) take(e recon.Effect, line int) error {
+	e.Metadata = nil // takes no part in a comparison
+	if s, ok := r.systems[e.Source]; ok {
+		e.System = s
+	}
+	i, again := r.at[e.Identity()]
+	if !again {
+		r.at[e.Identity()] = int32(len(r.effects))
+		r.effects = append(r.effects, e)
+		r.lines = append(r.lines, int32(line))
+		return nil
+	}
+	r.repeated++
+	merged, field := mergeLines(r.effects[i], e)
+	if field != "" {
+		return fmt.Errorf("effect %s stands on line %d already, with the same status and another %s; remove the wrong line", e.ID, r.lines[i], field)
+	}
+	r.effects[i] = merged
+	return nil
+}
+
+// mergeLines joins two lines of one effect, or names the field in which they
+// contradict each other. The furthest status wins; what only one line shows is kept.
+func mergeLines(a, b recon.Effect) (recon.Effect, string) {
+	if furthest(b.Status, a.Status) {
+		a, b = b, a
+	}
+	if a.Status == b.Status {
+		switch {
+		case !a.Money.IsZero() && !b.Money.IsZero() && a.Money.Minor != b.Money.Minor:
+			return a, "amount"
+		case a.Money.Currency != "" && b.Money.Currency != "" && a.Money.Currency != b.Money.Currency:
+			return a, "currency"
+		case a.Reference != "" && b.Reference != "" && a.Reference != b.Reference:
+			return a, "reference"
+		}
+	}
+	if a.Money.IsZero() {
+		a.Money = b.Money
+	}
+	fill := func(to *string, from string) {
+		if *to == "" {
+			*to = from
+		}
+	}
+	fill(&a.Reference, b.Reference)
+	fill(&a.NaturalReference, b.NaturalReference)
+	fill(&a.Key, b.Key)
+	fill(&a.Parent, b.Parent)
+	fill(&a.Target, b.Target)
+	fill(&a.CausedBy, b.CausedBy)
+	fill(&a.CreatedBy, b.CreatedBy)
+	fill(&a.FailureReason, b.FailureReason)
+	if len(a.OtherParents) == 0 {
+		a.OtherParents = b.OtherParents
+	}
+	if b.CreatedAt.Before(a.CreatedAt) {
+		a.CreatedAt = b.CreatedAt
+	}
+	return a, ""
+}
+
+// furthest reports whether status a is further in an effect's life than b. Of failed
+// and reversed, reversed says more: it happened before it was undone.
+func furthest(a, b recon.EffectStatus) bool {
+	if a.Rank() != b.Rank() {
+		return a.Rank() > b.Rank()
+	}
+	return a == recon.Reversed && b == recon.EffectFailed
+}

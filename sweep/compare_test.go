@@ -1,0 +1,361 @@
+package sweep_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/rules"
+	"github.com/seed-1c4f4dc2/reconciler/sweep"
+)
+
+var april = time.Date(2026, 4, 1, 0, 15, 0, 0, time.UTC)
+
+// op and eff are lines with what every line needs; more is appended.
+func op(id, state, more string) string {
+	return fmt.Sprintf(`{"id":%q,"source":"stripe","action":"refund.create","target":"order:%s","state":%q,"created_at":"2026-03-10T10:00:00Z","sent_at":"2026-03-10T10:00:00Z"%s}`, id, id, state, more)
+}
+
+func eff(id, status, more string) string {
+	return fmt.Sprintf(`{"id":%q,"source":"stripe","kind":"refund","status":%q,"created_at":"2026-03-10T10:00:05Z"%s}`, id, status, more)
+}
+
+func lines(l ...string) string { return strings.Join(l, "\n") + "\n" }
+
+func tryCompare(operations, effects string, change ...func(*sweep.CompareOptions)) (sweep.CompareResult, error) {
+	o := sweep.CompareOptions{
+		Operations: strings.NewReader(operations), Effects: strings.NewReader(effects),
+		OperationsName: "ops.jsonl", EffectsName: "effects.jsonl", Now: april,
+	}
+	for _, c := range change {
+		c(&o)
+	}
+	return sweep.Compare(context.Background(), o)
+}
+
+func mustCompare(t *testing.T, operations, effects string, change ...func(*sweep.CompareOptions)) sweep.CompareResult {
+	t.Helper()
+	r, err := tryCompare(operations, effects, change...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// only gives the classes that count above 0.
+func only(classes map[rules.Class]int) map[rules.Class]int {
+	some := map[rules.Class]int{}
+	for k, n := range classes {
+		if n > 0 {
+			some[k] = n
+		}
+	}
+	return some
+}
+
+func wantClasses(t *testing.T, r sweep.CompareResult, operations, effects map[rules.Class]int) {
+	t.Helper()
+	if diff := cmp.Diff(operations, only(r.Classes.Operations)); diff != "" {
+		t.Errorf("operations (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(effects, only(r.Classes.Effects)); diff != "" {
+		t.Errorf("effects (-want +got):\n%s", diff)
+	}
+}
+
+func wantFindings(t *testing.T, r sweep.CompareResult, want ...string) {
+	t.Helper()
+	got := []string{}
+	for _, f := range r.Findings {
+		got = append(got, fmt.Sprintf("%s %s %v %v", f.Kind, f.Certainty, f.Operations, f.EffectIDs))
+	}
+	if len(want) == 0 {
+		want = []string{}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("findings (-want +got):\n%s", diff)
+	}
+}
+
+type classes = map[rules.Class]int
+
+func TestCompareRefusesWithFileAndLine(t *testing.T) {
+	t.Parallel()
+	good, money := op("op_1", "unknown", ""), `,"amount":4200,"currency":"EUR","reference":"op_1"`
+	tests := []struct{ name, operations, effects, want string }{
+		{"an unknown field", lines(good, op("op_2", "unknown", `,"colour":"red"`)), "", `ops.jsonl line 2: unknown field "colour"; remove it`},
+		{"a fraction", lines(good), lines("", eff("re_1", "completed", `,"amount":42.5,"currency":"EUR"`)), "effects.jsonl line 2: field amount: 42.5 is not a whole number"},
+		{"an operation id that stands twice", lines(good, "", op("op_2", "failed", ""), good), "", "ops.jsonl line 4: operation op_1 stands on line 1 already"},
+		{"an operation id that stands twice with other content", lines(good, op("op_1", "failed", "")), "", "ops.jsonl line 2: operation op_1 stands on line 1 already"},
+		{"two amounts of one effect", lines(good), lines(eff("re_1", "completed", money), eff("re_1", "completed", strings.Replace(money, "4200", "4300", 1))),
+			"effects.jsonl line 2: effect re_1 stands on line 1 already, with the same status and another amount"},
+		{"two currencies of one effect", lines(good), lines(eff("re_1", "completed", money), eff("re_1", "completed", strings.Replace(money, "EUR", "USD", 1))),
+			"effects.jsonl line 2: effect re_1 stands on line 1 already, with the same status and another currency"},
+		{"two references of one effect", lines(good), lines(eff("re_0", "completed", ""), eff("re_1", "completed", money), eff("re_1", "completed", strings.Replace(money, "op_1", "op_2", 1))),
+			"effects.jsonl line 3: effect re_1 stands on line 2 already, with the same status and another reference"},
+		{"a line that never ends", lines(good), `{"id":"` + strings.Repeat("x", 2<<20), "effects.jsonl line 1: it has over 1048576 bytes"},
+		{"a file of another kind", lines(good), "id,amount\nre_1,4200\n", "effects.jsonl line 1: the line is not a JSON object"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := tryCompare(tt.operations, tt.effects)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %v, want it to say %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestCompareSorts(t *testing.T) {
+	t.Parallel()
+	ours := `,"reference":"op_1"`
+	tests := []struct {
+		name                string
+		operations, effects string
+		wantOps, wantEffs   classes
+		findings            []string
+	}{
+		{"an absent account as the default one", lines(op("op_1", "unknown", `,"account":"default","mode":"live"`)), lines(eff("re_1", "completed", ours)),
+			classes{"matched": 1}, classes{"matched": 1}, nil},
+		{"lines of one effect as one, by the furthest status", lines(op("op_1", "succeeded", "")),
+			lines(eff("re_1", "completed", ours), eff("re_1", "in_flight", ours), eff("re_1", "completed", ours)), classes{"matched": 1}, classes{"matched": 1}, nil},
+		{"what only one line of an effect shows", lines(op("op_1", "succeeded", "")), lines(eff("re_1", "in_flight", ours), eff("re_1", "completed", "")),
+			classes{"matched": 1}, classes{"matched": 1}, nil},
+		{"reversed as further than failed", lines(op("op_1", "unknown", "")), lines(eff("re_1", "reversed", ours), eff("re_1", "failed", ours)),
+			classes{"reversed": 1}, classes{"reversed": 1}, []string{"reversed proof [op_1] [re_1]"}},
+		{"an old unknown one without effect as unresolved", lines(op("op_1", "unknown", ""), op("op_2", "succeeded", "")), lines(eff("re_2", "completed", `,"reference":"op_2"`)),
+			classes{"unresolved": 1, "matched": 1}, classes{"matched": 1}, []string{"unresolved proof [op_1] []"}},
+		{"a succeeded one without effect as missing", lines(op("op_1", "succeeded", ""), op("op_2", "succeeded", "")), lines(eff("re_2", "completed", `,"reference":"op_2"`)),
+			classes{"missing": 1, "matched": 1}, classes{"matched": 1}, []string{"missing proof [op_1] []"}},
+		{"a failed one with an effect in flight as a conflict", lines(op("op_1", "failed", "")), lines(eff("re_1", "in_flight", ours)),
+			classes{"conflict": 1}, classes{"conflict": 1}, []string{"conflict proof [op_1] [re_1]"}},
+		{"a failed one with two effects as duplicate, and tells both", lines(op("op_1", "failed", "")), lines(eff("re_1", "completed", ours), eff("re_2", "completed", ours)),
+			classes{"duplicate": 1}, classes{"matched": 1, "duplicate": 1}, []string{"conflict proof [op_1] [re_1 re_2]", "duplicate proof [op_1] [re_1 re_2]"}},
+		{"an effect of another mode as not ours", lines(op("op_1", "failed", "")), lines(eff("re_1", "completed", ours+`,"mode":"test"`)),
+			classes{"failed": 1}, classes{"not_ours": 1}, nil},
+		{"an effect that follows from another as explained", lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", ours), eff("re_2", "completed", `,"caused_by":"re_1"`)),
+			classes{"matched": 1}, classes{"matched": 1, "explained": 1}, nil},
+		{"an effect that follows from an unknown one as orphan", lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", ours), eff("re_2", "completed", `,"caused_by":"re_9"`)),
+			classes{"matched": 1}, classes{"matched": 1, "orphan": 1}, []string{"orphan proof [] [re_2]"}},
+		{"a failed effect without operation as failed", lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", ours), eff("re_2", "failed", "")),
+			classes{"matched": 1}, classes{"matched": 1, "failed": 1}, nil},
+		{"a charge that carries our reference as nobody's", lines(op("op_1", "succeeded", "")),
+			lines(eff("re_1", "completed", ours), strings.Replace(eff("ch_1", "completed", ours), `"refund"`, `"charge"`, 1)),
+			classes{"matched": 1}, classes{"matched": 1, "orphan": 1}, []string{"orphan proof [] [ch_1]"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			r := mustCompare(t, tt.operations, tt.effects)
+			wantClasses(t, r, tt.wantOps, tt.wantEffs)
+			wantFindings(t, r, tt.findings...)
+		})
+	}
+}
+
+func TestASourceOfWhichNothingWasReadIsUnseen(t *testing.T) {
+	t.Parallel()
+	bank := strings.Replace(op("op_2", "succeeded", ""), `"stripe"`, `"bank"`, 1)
+	r := mustCompare(t, lines(op("op_1", "succeeded", ""), bank), lines(eff("re_1", "completed", `,"reference":"op_1"`)))
+	wantClasses(t, r, classes{"matched": 1, "unseen": 1}, classes{"matched": 1})
+	wantFindings(t, r)
+	if len(r.Unseen) != 1 || r.Unseen[0].Source != "bank" || r.Unseen[0].Why != "empty" || !r.Unseen[0].From.Equal(r.Window.From) {
+		t.Errorf("unseen %+v", r.Unseen)
+	}
+}
+
+func TestYoungOnesAreNotYet(t *testing.T) {
+	t.Parallel()
+	r := mustCompare(t, lines(op("op_1", "unknown", ""), op("op_2", "pending", ""), op("op_3", "in_progress", "")), lines(eff("re_1", "completed", "")),
+		func(o *sweep.CompareOptions) { o.Now = time.Date(2026, 3, 10, 10, 10, 0, 0, time.UTC) })
+	wantClasses(t, r, classes{"not_yet": 3}, classes{"not_yet": 1})
+	wantFindings(t, r)
+}
+
+func TestAWindowIsHalfOpenAndPairsReachOverIt(t *testing.T) {
+	t.Parallel()
+	from := time.Date(2026, 3, 10, 10, 0, 5, 0, time.UTC)
+	r := mustCompare(t, lines(op("op_1", "succeeded", ""), op("op_2", "succeeded", "")),
+		lines(eff("re_1", "completed", `,"reference":"op_1"`), eff("re_2", "completed", `,"reference":"op_1"`)),
+		func(o *sweep.CompareOptions) { o.Window = recon.Window{From: from} })
+	wantClasses(t, r, classes{}, classes{"matched": 1, "duplicate": 1})
+	wantFindings(t, r, "duplicate proof [op_1] [re_1 re_2]") // its effects count; op_2's missing does not
+	r = mustCompare(t, lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", `,"reference":"op_1"`)),
+		func(o *sweep.CompareOptions) { o.Window = recon.Window{To: from} })
+	wantClasses(t, r, classes{"matched": 1}, classes{})
+}
+
+func TestB02_ARefundByHandIsAnOrphanWithWhatAPersonNeeds(t *testing.T) {
+	t.Parallel()
+	r := mustCompare(t, lines(op("op_1", "succeeded", "")),
+		lines(eff("re_1", "completed", `,"reference":"op_1"`), eff("re_B1", "completed", `,"parent":"ch_B","amount":1500,"currency":"eur","created_by":"ana"`)))
+	wantClasses(t, r, classes{"matched": 1}, classes{"matched": 1, "orphan": 1})
+	wantFindings(t, r, "orphan proof [] [re_B1]")
+	want := "A refund of 15.00 EUR under ch_B (completed) was made at 2026-03-10 10:00:05 UTC by ana and no operation explains it."
+	if r.Findings[0].Reason != want {
+		t.Errorf("reason %q\nwant   %q", r.Findings[0].Reason, want)
+	}
+}
+
+func TestB01_TheLostRefundAndItsRetryAreBothTold(t *testing.T) {
+	t.Parallel()
+	charge := `,"parent":"ch_A","amount":4200,"currency":"EUR"`
+	first := strings.Replace(op("op_1001", "failed", charge+`,"key":"k-1","error_code":"timeout"`), "order:op_1001", "order:7", 1)
+	second := strings.NewReplacer("order:op_1002", "order:7", `"2026-03-10T10:00:00Z"`, `"2026-03-10T10:01:10Z"`).Replace(op("op_1002", "succeeded", charge+`,"key":"k-2"`))
+	r := mustCompare(t, lines(first, second), lines(eff("re_A1", "completed", charge+`,"reference":"op_1001"`), eff("re_A2", "completed", charge+`,"reference":"op_1002"`)))
+	wantClasses(t, r, classes{"conflict": 1, "matched": 1}, classes{"conflict": 1, "matched": 1})
+	wantFindings(t, r, "conflict proof [op_1001] [re_A1]", "duplicate suspected [op_1001 op_1002] [re_A1 re_A2]")
+}
+
+func TestB39_TheCandidatesOfAnUnmarkedEffectAreListed(t *testing.T) {
+	t.Parallel()
+	intent := `,"parent":"pi_1","amount":1900,"currency":"EUR"`
+	r := mustCompare(t, lines(op("op_1", "unknown", intent), op("op_2", "unknown", intent), op("op_3", "unknown", intent)), lines(eff("re_1", "completed", intent)))
+	wantClasses(t, r, classes{"unresolved": 3}, classes{"orphan": 1})
+	if f := r.Findings[0]; f.Kind != recon.FindOrphan || !strings.Contains(f.Reason,
+		"it could be that of op_1 (by parent and amount only), op_2 (by parent and amount only), op_3 (by parent and amount only)") {
+		t.Errorf("finding %+v", f)
+	}
+	if f := r.Findings[1]; !strings.Contains(f.Reason, "it could be re_1 (completed, by parent and amount only)") {
+		t.Errorf("finding %+v", f)
+	}
+}
+
+func TestBothSidesOfAMismatchAreShown(t *testing.T) {
+	t.Parallel()
+	r := mustCompare(t, lines(op("op_1", "succeeded", `,"amount":6400,"currency":"JPY"`)), lines(eff("re_1", "completed", `,"reference":"op_1","amount":64,"currency":"JPY"`)))
+	want := []recon.Difference{{Field: "amount", Ours: "6,400 JPY", Theirs: "64 JPY"}}
+	if diff := cmp.Diff(want, r.Findings[0].Observed); diff != "" {
+		t.Errorf("observed (-want +got):\n%s", diff)
+	}
+}
+
+func TestPoliciesOfAConfigurationAreUsed(t *testing.T) {
+	t.Parallel()
+	policy := recon.DefaultPolicy()
+	policy.Source, policy.Effect, policy.System, policy.Tolerance = "stripe", "refund", "stripe-inc", 5
+	policy.Accounts = []recon.Account{{Account: "acct_1", Mode: "test"}}
+	with := func(o *sweep.CompareOptions) { o.Policies = map[string]recon.Policy{"refund.create": policy} }
+	money := func(n int) string { return fmt.Sprintf(`,"amount":%d,"currency":"KWD"`, n) }
+	r := mustCompare(t, lines(op("op_1", "succeeded", money(5125))),
+		lines(eff("re_1", "completed", `,"reference":"op_1","account":"acct_1","mode":"test"`+money(5120)), eff("re_2", "completed", `,"account":"acct_1","mode":"live"`)), with)
+	wantClasses(t, r, classes{"matched": 1}, classes{"matched": 1, "not_ours": 1})
+
+	policy.Accounts = append(policy.Accounts, recon.Account{Account: "acct_2", Mode: "live"})
+	r = mustCompare(t, lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", `,"account":"acct_1"`)), with)
+	wantClasses(t, r, classes{"unseen": 1}, classes{"not_ours": 1}) // which account op_1 is of is not known
+}
+
+func TestCompareDocumentHasTheShapeOfTheContract(t *testing.T) {
+	t.Parallel()
+	r := mustCompare(t, "", "")
+	got, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := `{"window":{"from":"2026-04-01T00:15:00Z","to":"2026-04-01T00:15:01Z","zone":"UTC"},"operations":0,"effects":0,"repeated":0,` +
+		`"classes":{"operations":{"conflict":0,"duplicate":0,"failed":0,"in_flight":0,"matched":0,"mismatch":0,"missing":0,"never_sent":0,"not_yet":0,"reversed":0,"unresolved":0,"unseen":0},` +
+		`"effects":{"conflict":0,"duplicate":0,"explained":0,"failed":0,"in_flight":0,"matched":0,"mismatch":0,"not_ours":0,"not_yet":0,"orphan":0,"reversed":0}},` +
+		`"findings":[],"unseen":[],"duration_ms":0}`
+	if string(got) != want {
+		t.Errorf("document\n%s\nwant\n%s", got, want)
+	}
+	r = mustCompare(t, lines(op("op_1", "succeeded", ""), op("op_2", "succeeded", "")), lines(eff("re_1", "completed", `,"reference":"op_1"`), eff("re_2", "completed", "")))
+	got, err = json.Marshal(r.Findings)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want = `[{"kind":"missing","certainty":"proof","operation_ids":["op_2"],"effect_ids":[],"effects":[],"observed":[],"reason":"The refund for order:op_2 is recorded as succeeded, and a complete look finds no effect."},` +
+		`{"kind":"orphan","certainty":"proof","operation_ids":[],"effect_ids":["re_2"],"effects":[{"source":"stripe","account":"default","mode":"live","kind":"refund","id":"re_2"}],` +
+		`"observed":[{"field":"status","ours":"","theirs":"completed"}],"reason":"A refund (completed) was made at 2026-03-10 10:00:05 UTC and no operation explains it."}]`
+	if string(got) != want {
+		t.Errorf("findings\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestAByteOrderMarkAndWindowsLineEndsAreNoPartOfALine(t *testing.T) {
+	t.Parallel()
+	r := mustCompare(t, "\xef\xbb\xbf"+op("op_1", "succeeded", "")+"\r\n\r\n", eff("re_1", "completed", `,"reference":"op_1"`)+"\r\n"+eff("re_2", "completed", `,"reference":"op_1"`))
+	wantClasses(t, r, classes{"duplicate": 1}, classes{"matched": 1, "duplicate": 1})
+}
+
+func TestCompareDoesNotDependOnTheOrderOfLines(t *testing.T) {
+	t.Parallel()
+	shuffled := func(name string, seed uint64) string {
+		b, err := os.ReadFile("testdata/northwind/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := strings.Split(strings.TrimSpace(string(b)), "\n")
+		if seed > 0 {
+			rand.New(rand.NewPCG(seed, 1)).Shuffle(len(l), func(i, j int) { l[i], l[j] = l[j], l[i] })
+		}
+		return lines(l...)
+	}
+	want := mustCompare(t, shuffled("operations.jsonl", 0), shuffled("effects.jsonl", 0))
+	for seed := uint64(1); seed <= 3; seed++ {
+		got := mustCompare(t, shuffled("operations.jsonl", seed), shuffled("effects.jsonl", seed+10))
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("seed %d: another order, another result:\n%s", seed, diff)
+		}
+	}
+}
+
+func TestCompareStopsWhenItsContextEnds(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := sweep.Compare(ctx, sweep.CompareOptions{Operations: strings.NewReader(lines(op("op_1", "failed", ""))), Effects: strings.NewReader(""), Now: april})
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("error is %v", err)
+	}
+}
+
+func BenchmarkCompare(b *testing.B) {
+	const n = 100_000
+	var operations, effects bytes.Buffer
+	for i := range n {
+		id := fmt.Sprintf("op_%07d", i*7919%n)
+		more := fmt.Sprintf(`,"parent":"ch_%s","key":"%064d","amount":4200,"currency":"EUR","account":"acct_1"`, id, i)
+		operations.WriteString(op(id, "succeeded", more) + "\n")
+		effects.WriteString(eff("re_"+id, "completed", fmt.Sprintf(`,"reference":%q,"parent":"ch_%s","amount":4200,"currency":"EUR","account":"acct_1"`, id, id)) + "\n")
+	}
+	b.Run("compare", func(b *testing.B) {
+		b.ReportAllocs()
+		for range b.N {
+			r, err := sweep.Compare(context.Background(), sweep.CompareOptions{
+				Operations: bytes.NewReader(operations.Bytes()), Effects: bytes.NewReader(effects.Bytes()), Now: april})
+			if err != nil || r.Classes.Operations[rules.ClassMatched] != n {
+				b.Fatal(err, r.Classes)
+			}
+		}
+	})
+	b.Run("decode-alone", func(b *testing.B) {
+		for range b.N {
+			for _, file := range [][]byte{operations.Bytes(), effects.Bytes()} {
+				for l := range bytes.Lines(file) {
+					var v struct {
+						ID, Source, Action, Kind, Target, Parent, Key, Currency, State, Status, Account, Mode, Reference string
+						Amount                                                                                           int64
+						CreatedAt                                                                                        time.Time `json:"created_at"`
+						SentAt                                                                                           time.Time `json:"sent_at"`
+					}
+					if err := json.Unmarshal(l, &v); err != nil {
+						b.Fatal(err)
+					}
+				}
+			}
+		}
+	})
+}
