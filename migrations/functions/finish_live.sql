@@ -26,7 +26,7 @@ BEGIN
         WHEN closes THEN reconciler.first_reverification(now)
         WHEN op.state = 'pending' THEN greatest(
             op.created_at + (policy ->> 'stale_pending')::interval, now + (policy ->> 'check_after')::interval)
-        ELSE now + (policy ->> 'check_after')::interval END;
+        ELSE reconciler.planned_check(now + (policy ->> 'check_after')::interval, op.key_expires_at, policy, now) END;
     op.chain_seq := op.chain_seq + 1;
     entry := reconciler.entry_body('attempt_finished', now, jsonb_build_object(
         'applied', true, 'attempt', op.attempts, 'holder', op.lease_holder, 'class', class,

@@ -6,13 +6,14 @@ LANGUAGE plpgsql VOLATILE AS $$
 DECLARE
     before text := op.state;
     entry text;
-    due timestamptz := until + (policy ->> 'check_after')::interval;
+    due timestamptz;
 BEGIN
     op.state := 'in_progress';
     op.sent_at := coalesce(op.sent_at, now);
     IF op.key_expires_at IS NULL AND (policy ->> 'key_lifetime')::interval > interval '0' THEN
         op.key_expires_at := op.sent_at + (policy ->> 'key_lifetime')::interval;
     END IF;
+    due := reconciler.planned_check(until + (policy ->> 'check_after')::interval, op.key_expires_at, policy, now);
     op.attempts := op.attempts + 1;
     -- A claim that names no call is a call of its own.
     op.call_attempts := CASE WHEN op.call = for_call THEN op.call_attempts + 1 ELSE 1 END;
