@@ -1,0 +1,441 @@
+package escalation_test
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+const channel = "payments-recon"
+
+func TestAFindingIsToldOnceAndItsMessageEditedWhenItEnds(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	o, f := s.unresolved("4417")
+	s.run()
+	s.after(time.Minute)
+	posted := s.slack.Messages(channel)
+	if len(posted) != 1 {
+		t.Fatalf("%d messages, want 1", len(posted))
+	}
+	for _, part := range []string{"42.00 EUR for order:4417", "Nobody knows yet whether it happened", "Ends in 23 h", "It is asked again in", string(o.ID)} {
+		if !strings.Contains(posted[0].Plain(), part) {
+			t.Errorf("the message does not say %q:\n%s", part, posted[0].Plain())
+		}
+	}
+	s.pass(o.ID, nil, f)
+	s.after(time.Minute)
+	s.after(time.Hour)
+	edited := s.slack.Messages(channel)
+	if len(edited) != 1 || edited[0].TS != posted[0].TS || edited[0].Edits != 1 {
+		t.Fatalf("got %d messages, edited %d times, want the same one edited once", len(edited), edited[0].Edits)
+	}
+	if text := edited[0].Plain(); !strings.Contains(text, "Ended: refund of 42.00 EUR for order:4417") {
+		t.Errorf("the edit does not say that it ended:\n%s", text)
+	}
+	want(t, "posts", s.calls("chat.postMessage"), "ok")
+	want(t, "edits", s.calls("chat.update"), "ok")
+}
+
+func TestB33_AStoredPostWhoseAnswerWasLostIsFoundAndNotRepeated(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.unresolved("1")
+	s.slack.Spoil(slacktest.Fault{Method: "chat.postMessage", LoseAnswer: true})
+	s.run()
+	s.after(14 * time.Second) // a request may still be under way: not yet
+	want(t, "look-backs too early", s.calls("conversations.history"), "")
+	s.after(time.Second)
+	s.after(time.Hour)
+	want(t, "posts", s.calls("chat.postMessage"), "answer lost")
+	want(t, "look-backs", s.calls("conversations.history"), "ok")
+	want(t, "messages", len(s.slack.Messages(channel)), 1)
+	want(t, "recovered", s.results[channel][escalation.Recovered], 1)
+}
+
+func TestB33_APostThatNeverArrivedIsPostedOnceAndMarked(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.unresolved("1")
+	s.slack.Spoil(slacktest.Fault{Method: "chat.postMessage", LoseRequest: true})
+	s.run()
+	s.after(15 * time.Second)
+	s.after(time.Hour)
+	want(t, "posts", s.calls("chat.postMessage"), "request lost ok")
+	all := s.slack.Messages(channel)
+	if len(all) != 1 || !strings.Contains(all[0].Plain(), "Possibly a repeat") {
+		t.Errorf("got %d messages, want one that is marked as a possible repeat: %+v", len(all), all)
+	}
+	want(t, "repeated", s.results[channel][escalation.Repeated], 1)
+}
+
+func TestB33_WhereNobodyMayLookBackTheMessageIsRepeatedRatherThanLost(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.unresolved("1")
+	s.slack.Spoil(slacktest.Fault{Method: "chat.postMessage", LoseAnswer: true})
+	s.slack.Spoil(slacktest.Fault{Method: "conversations.history", Error: "missing_scope", Times: -1})
+	s.run()
+	s.after(15 * time.Second)
+	s.after(time.Hour)
+	all := s.slack.Messages(channel)
+	if len(all) != 2 || strings.Contains(all[0].Plain(), "Possibly a repeat") || !strings.Contains(all[1].Plain(), "Possibly a repeat") {
+		t.Errorf("got %d messages, want two of which the second is marked", len(all))
+	}
+}
+
+func TestALookBackThatFailsForTheMomentIsTriedAgainThenGivenUp(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.unresolved("1")
+	s.slack.Spoil(slacktest.Fault{Method: "chat.postMessage", LoseAnswer: true})
+	s.slack.Spoil(slacktest.Fault{Method: "conversations.history", Status: http.StatusServiceUnavailable, Times: 3})
+	for range 40 {
+		s.after(30 * time.Second)
+	}
+	want(t, "look-backs", s.calls("conversations.history"), "http_503 http_503 http_503 ok")
+	want(t, "messages", len(s.slack.Messages(channel)), 1)
+	s.unresolved("2")
+	s.slack.Spoil(slacktest.Fault{Method: "chat.postMessage", LoseAnswer: true})
+	s.slack.Spoil(slacktest.Fault{Method: "conversations.history", Status: http.StatusServiceUnavailable, Times: -1})
+	for range 100 {
+		s.after(30 * time.Second)
+	}
+	want(t, "messages, one of them a repeat", len(s.slack.Messages(channel)), 3)
+	want(t, "repeated", s.results[channel][escalation.Repeated], 1)
+}
+
+func TestAPostThatNobodyRecordedIsFoundByTheNextProcess(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	o, f := s.unresolved("1")
+	due, err := s.led.DueNotices(t.Context(), s.clock.now(), 10)
+	if err != nil || len(due) != 1 {
+		t.Fatalf("%d due (%v), want 1", len(due), err)
+	}
+	// This process claims and posts, and is killed before it can record.
+	now := s.clock.now()
+	if ok, err := s.led.ClaimNotice(t.Context(), due[0].ID, now, now.Add(2*time.Minute)); err != nil || !ok {
+		t.Fatalf("claim: %v, %v", ok, err)
+	}
+	m := escalation.Message{Notice: due[0].ID, Step: escalation.StepFirst, About: f, Story: s.story(o.ID), Now: now}
+	if _, err := s.deliver.Notifiers[channel].Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	s.deliver = s.deliverer()
+	s.after(time.Minute)
+	want(t, "posts while the claim lasts", s.calls("chat.postMessage"), "ok")
+	s.after(time.Minute)
+	want(t, "posts", s.calls("chat.postMessage"), "ok")
+	want(t, "channel look-ups", s.calls("users.conversations"), "ok")
+	want(t, "recovered", s.results[channel][escalation.Recovered], 1)
+	want(t, "undelivered", s.snapshot().OldestNotice.IsZero(), true)
+}
+
+func TestRetryAfterIsHonouredAndBounded(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name     string
+		asked    time.Duration
+		tooEarly time.Duration
+		then     time.Duration
+	}{
+		{"as asked", 30 * time.Second, 29 * time.Second, time.Second},
+		{"without a number a second", 0, 900 * time.Millisecond, 200 * time.Millisecond},
+		{"a day is too long to be silent", 24 * time.Hour, 9*time.Minute + 59*time.Second, time.Second},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			s.unresolved("1")
+			s.unresolved("2")
+			s.slack.Spoil(slacktest.Fault{Method: "chat.postMessage", Status: http.StatusTooManyRequests, RetryAfter: tt.asked})
+			s.run()
+			s.after(tt.tooEarly)
+			want(t, "posts before the time", s.calls("chat.postMessage"), "http_429")
+			s.after(tt.then)
+			s.after(time.Second)
+			want(t, "posts", s.calls("chat.postMessage"), "http_429 ok ok")
+			want(t, "look-backs, since nothing was in doubt", s.calls("conversations.history"), "")
+		})
+	}
+}
+
+func TestB32_ARefusalIsCountedAndNothingIsLost(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		word        string
+		spoil, mend func(*slacktest.Server)
+	}{
+		{"is_archived", func(s *slacktest.Server) { s.Archive(channel, true) }, func(s *slacktest.Server) { s.Archive(channel, false) }},
+		{"not_in_channel", func(s *slacktest.Server) { s.Kick(channel, true) }, func(s *slacktest.Server) { s.Kick(channel, false) }},
+		{"channel_not_found", always("channel_not_found"), (*slacktest.Server).Mend},
+		{"account_inactive", always("account_inactive"), (*slacktest.Server).Mend},
+		{"token_revoked", always("token_revoked"), (*slacktest.Server).Mend},
+		{"a_word_of_tomorrow", always("a_word_of_tomorrow"), (*slacktest.Server).Mend},
+	}
+	for _, tt := range tests {
+		t.Run(tt.word, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			s.unresolved("1")
+			s.unresolved("2")
+			tt.spoil(s.slack)
+			s.run()
+			want(t, "requests, since the second would be refused as well", s.calls("chat.postMessage"), tt.word)
+			want(t, "undelivered", s.snapshot().UndeliveredOpen, 2)
+			want(t, "undelivered by metric", s.results[channel][escalation.Undelivered], 2)
+			if log := s.log.String(); !strings.Contains(log, "level=ERROR") || !strings.Contains(log, tt.word) {
+				t.Errorf("the log does not say %s at error:\n%s", tt.word, log)
+			}
+			s.after(9 * time.Minute)
+			want(t, "requests before it is tried again", s.calls("chat.postMessage"), tt.word)
+			tt.mend(s.slack)
+			s.after(time.Minute)
+			s.after(time.Minute)
+			want(t, "messages after it was mended", len(s.slack.Messages(channel)), 2)
+			want(t, "undelivered after it was mended", s.snapshot().UndeliveredOpen, 0)
+		})
+	}
+}
+
+func always(word string) func(*slacktest.Server) {
+	return func(s *slacktest.Server) {
+		s.Spoil(slacktest.Fault{Method: "chat.postMessage", Error: word, Times: -1})
+	}
+}
+
+func TestB117_OneBadDestinationStopsNoOther(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "team-a", "team-b")
+	s.slack.Archive("team-a", true)
+	for _, name := range []string{"1", "2", "3"} {
+		s.unresolved(name)
+	}
+	for range 10 {
+		s.after(2 * time.Second)
+	}
+	want(t, "messages of team-a", len(s.slack.Messages("team-a")), 0)
+	want(t, "messages of team-b", len(s.slack.Messages("team-b")), 3)
+	want(t, "undelivered", s.snapshot().UndeliveredOpen, 3)
+}
+
+func TestAFullOutboxOfABadDestinationHidesNoOther(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, "team-a", channel)
+	s.slack.Archive("team-a", true)
+	s.deliver = s.deliverer("team-a")
+	for range 25 { // more than one pass reads
+		s.unresolved("1")
+	}
+	s.deliver = s.deliverer(channel)
+	s.unresolved("2")
+	s.deliver = s.deliverer("team-a", channel)
+	s.run()
+	s.run()
+	want(t, "messages of the other", len(s.slack.Messages(channel)), 1)
+	want(t, "undelivered", s.snapshot().UndeliveredOpen, 25)
+	want(t, "requests to the bad one", strings.Count(s.calls("chat.postMessage"), "is_archived"), 1)
+}
+
+func TestOneMessageASecond(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	for _, name := range []string{"1", "2", "3", "4", "5"} {
+		s.unresolved(name)
+	}
+	began := s.clock.now()
+	s.run()
+	want(t, "posts", s.calls("chat.postMessage"), "ok ok ok ok ok") // the workspace refuses what comes sooner
+	want(t, "time", s.clock.now().Sub(began), 4*time.Second)
+}
+
+func TestSlackOutOfReachIsTriedAgainWithoutDoubt(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.unresolved("1")
+	s.slack.Close()
+	for range 5 {
+		s.after(10 * time.Second)
+	}
+	want(t, "posted", s.results[channel][escalation.Posted], 0)
+	want(t, "postponed", s.results[channel][escalation.Postponed] >= 2, true)
+	up, err := slacktest.Start(slacktest.Options{Now: s.clock.now, Pace: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(up.Close)
+	s.slack = up
+	s.deliver = s.deliverer()
+	s.after(5 * time.Minute)
+	want(t, "requests", len(up.Calls()), 1)
+	want(t, "messages", len(up.Messages(channel)), 1)
+}
+
+func TestB31_AMessageRefusedForItsFormIsPostedAsPlainText(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.unresolved("1")
+	s.slack.Spoil(slacktest.Fault{Method: "chat.postMessage", Error: "invalid_blocks"})
+	s.run()
+	s.after(time.Minute)
+	all := s.slack.Messages(channel)
+	if len(all) != 1 || all[0].Blocks != nil || !strings.Contains(all[0].Text, "order:1") {
+		t.Errorf("got %+v, want one plain message that names the order", all)
+	}
+}
+
+func TestAMessageThatAPersonDeletedIsToldAnewWhenItEnds(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	o, f := s.unresolved("1")
+	s.run()
+	s.slack.Delete(s.slack.Messages(channel)[0].TS)
+	s.pass(o.ID, nil, f)
+	s.after(time.Minute)
+	s.after(time.Minute)
+	all := s.slack.Messages(channel)
+	if len(all) != 1 || !strings.Contains(all[0].Plain(), "Ended") {
+		t.Errorf("got %+v, want one new message that says that it ended", all)
+	}
+}
+
+func TestALostAnswerToAnEditIsSimplyEditedAgain(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	o, f := s.unresolved("1")
+	s.run()
+	s.pass(o.ID, nil, f)
+	s.slack.Spoil(slacktest.Fault{Method: "chat.update", LoseAnswer: true})
+	s.after(time.Minute)
+	s.after(time.Minute)
+	want(t, "edits", s.calls("chat.update"), "answer lost ok")
+	want(t, "look-backs", s.calls("conversations.history"), "")
+	want(t, "messages", len(s.slack.Messages(channel)), 1)
+}
+
+func TestAFindingThatEndedBeforeItWasToldIsToldAsEnded(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.slack.Archive(channel, true)
+	o, f := s.unresolved("1")
+	s.run()
+	s.pass(o.ID, nil, f)
+	s.slack.Archive(channel, false)
+	for range 5 {
+		s.after(10 * time.Minute)
+	}
+	all := s.slack.Messages(channel)
+	if len(all) != 1 || !strings.Contains(all[0].Plain(), "Ended") {
+		t.Errorf("got %+v, want one message that says that it ended", all)
+	}
+	want(t, "oldest undelivered", s.snapshot().OldestNotice.IsZero(), true)
+}
+
+func TestANewFindingOfAnOperationHasAMessageOfItsOwn(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	o, unresolved := s.unresolved("1")
+	s.run()
+	s.after(time.Hour)
+	missing := finding(o, recon.FindMissing)
+	s.pass(o.ID, []recon.Finding{missing}, unresolved)
+	s.after(time.Second)
+	s.after(time.Minute)
+	all := s.slack.Messages(channel)
+	if len(all) != 2 {
+		t.Fatalf("%d messages, want 2", len(all))
+	}
+	if !strings.Contains(all[0].Plain(), "Told anew in another message") || !strings.Contains(all[1].Plain(), "it is not there") {
+		t.Errorf("the first message must point on, the second tell the new finding:\n%s\n---\n%s", all[0].Plain(), all[1].Plain())
+	}
+}
+
+func TestAFindingNamedInAGraverOnesMessageEndsThere(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	o := s.lost("1")
+	duplicate, mismatch := finding(o, recon.FindDuplicate), finding(o, recon.FindMismatch)
+	s.pass(o.ID, []recon.Finding{mismatch, duplicate})
+	s.run()
+	text := s.slack.Messages(channel)[0].Plain()
+	if !strings.Contains(text, "more than once") || !strings.Contains(text, "Also on this operation: mismatch") {
+		t.Errorf("the graver one must be told and name the other:\n%s", text)
+	}
+	s.pass(o.ID, nil, duplicate)
+	s.after(time.Minute)
+	if text := s.slack.Messages(channel)[0].Plain(); !strings.Contains(text, "🔴") || !strings.Contains(text, "differs from what was asked") {
+		t.Errorf("the other one is still open and must be told:\n%s", text)
+	}
+	s.pass(o.ID, nil, mismatch)
+	s.after(time.Minute)
+	all := s.slack.Messages(channel)
+	if len(all) != 1 || !strings.Contains(all[0].Plain(), "Ended") {
+		t.Errorf("%d messages, want one that says that all ended:\n%s", len(all), all[0].Plain())
+	}
+}
+
+func TestTwoProcessesPostOnce(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	for _, name := range []string{"1", "2", "3"} {
+		s.unresolved(name)
+	}
+	other := s.deliverer()
+	var wg sync.WaitGroup
+	for _, d := range []*escalation.Deliverer{s.deliver, other} {
+		wg.Go(func() {
+			if _, err := d.Pass(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	for range 5 {
+		s.after(time.Minute)
+	}
+	want(t, "messages", len(s.slack.Messages(channel)), 3)
+}
+
+func TestADestinationThatIsNoLongerConfiguredIsCounted(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.unresolved("1")
+	s.deliver.Notifiers = map[string]escalation.Notifier{}
+	s.run()
+	want(t, "undelivered", s.snapshot().UndeliveredOpen, 1)
+	if !strings.Contains(s.log.String(), "no such destination in the configuration") {
+		t.Errorf("the log does not say why:\n%s", s.log)
+	}
+}
+
+func TestB100_NoTokenOrAddressInLogsAndErrors(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.unresolved("1")
+	s.slack.Spoil(slacktest.Fault{Method: "chat.postMessage", LoseRequest: true})
+	s.slack.Spoil(slacktest.Fault{Method: "chat.postMessage", Status: http.StatusBadGateway})
+	s.slack.Spoil(slacktest.Fault{Method: "chat.postMessage", Error: "invalid_auth"})
+	for range 20 {
+		s.after(time.Minute)
+	}
+	s.slack.Close()
+	_, err := s.deliver.Notifiers[channel].Send(t.Context(), escalation.Message{})
+	if _, ok := errors.AsType[*escalation.Error](err); !ok {
+		t.Fatalf("got %v, want an *escalation.Error", err)
+	}
+	said := s.log.String() + err.Error()
+	for _, leak := range []string{"TESTONLY", "127.0.0.1", "http://"} {
+		if strings.Contains(said, leak) {
+			t.Errorf("%q is told:\n%s", leak, said)
+		}
+	}
+}
