@@ -1,0 +1,158 @@
+package world
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	stripego "github.com/stripe/stripe-go/v82"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+)
+
+// newAgentClient makes the client with which the shop's agent sends. It must not
+// repeat anything by itself, or the ledger would not know: the client's own retries
+// are off, and no connection is used twice, since net/http sends a request that has
+// an idempotency key again when a kept connection dies.
+func newAgentClient(url string) *stripego.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true
+	return stripego.NewClient(agentKey, stripego.WithBackends(stripego.NewBackendsWithConfig(&stripego.BackendConfig{
+		URL: stripego.String(url), MaxNetworkRetries: stripego.Int64(0),
+		HTTPClient:    &http.Client{Transport: transport, Timeout: 10 * time.Second},
+		LeveledLogger: &stripego.LeveledLogger{Level: stripego.LevelNull},
+	})))
+}
+
+// begin records the intent, as an agent does before it sends anything, and plans what
+// it will do next.
+func (w *World) begin(ctx context.Context, i intent) error {
+	answer, err := w.open(ctx, i)
+	if err != nil {
+		return err
+	}
+	if answer.Verdict != "new" {
+		return fmt.Errorf("%s: opened as %s", i.id, answer.Verdict)
+	}
+	for _, f := range i.fate.faults {
+		f.Method, f.Key = http.MethodPost, answer.Key
+		w.stripe.Script(f)
+	}
+	for _, s := range i.fate.steps {
+		w.agenda.plan(i.at.Add(s.after), func() error { return w.act(ctx, i, s) })
+	}
+	return nil
+}
+
+// open asks the ledger for the operation of the intent: the same case and step give
+// the same one, however often it is asked.
+func (w *World) open(ctx context.Context, i intent) (ledger.OpenAnswer, error) {
+	request, err := json.Marshal(map[string]any{"charge": i.charge, "amount": i.money.Minor})
+	if err != nil {
+		return ledger.OpenAnswer{}, err
+	}
+	step := int64(1)
+	return w.ledger.OpenOperation(ctx, ledger.OpenRequest{
+		ID: i.id, Action: i.action, Target: "order:" + i.order, Parent: i.charge,
+		Case: i.caseID(), Step: &step, Amount: i.money.Minor, Currency: i.money.Currency,
+		Request: request, Run: "run-" + i.order, ToolCall: "call-1", Agent: "refund-agent",
+	})
+}
+
+// act is one step of the agent: claim, send, record, and be told. A crash ends it
+// where the fate says; the process that died is told nothing.
+func (w *World) act(ctx context.Context, i intent, s step) error {
+	if s.reopen {
+		answer, err := w.open(ctx, i)
+		if err != nil {
+			return err
+		}
+		w.tell(i, "replayed; the ledger says "+answer.Verdict+" ("+string(answer.State)+")")
+	}
+	claim, err := w.ledger.Claim(ctx, ledger.ClaimRequest{OperationID: i.id, Holder: "agent", Call: fmt.Sprint(s.after)})
+	if err != nil {
+		return err
+	}
+	switch {
+	case !claim.Claimed:
+		w.tell(i, claim.Verdict)
+		return nil
+	case s.crash == diesUnsent:
+		w.tell(i, "died before the call")
+		return nil
+	}
+	sent := w.send(ctx, i, claim)
+	if s.crash == diesUnwritten {
+		w.tell(i, "died after the call")
+		return nil
+	}
+	sent.OperationID, sent.Token = i.id, claim.Token
+	finish, err := w.ledger.Finish(ctx, sent)
+	if err != nil {
+		return err
+	}
+	w.tell(i, finish.Verdict)
+	return nil
+}
+
+func (w *World) tell(i intent, words string) {
+	w.told[i.id] = append(w.told[i.id], w.clock.now().Format("15:04")+" "+words)
+}
+
+// send makes the refund and says how that went. The amount is what the agent's code
+// makes of the request, which its bug may have changed.
+func (w *World) send(ctx context.Context, i intent, c ledger.ClaimAnswer) ledger.FinishRequest {
+	p := &stripego.RefundCreateParams{
+		Charge: stripego.String(i.charge),
+		Amount: stripego.Int64(i.money.Minor * max(i.fate.times, 1)),
+	}
+	p.Context = ctx
+	p.SetIdempotencyKey(c.Key)
+	p.AddMetadata(c.Marker.Name, c.Marker.Value)
+	refund, err := w.client.V1Refunds.Create(ctx, p)
+	if err == nil && refund.ID == "" {
+		err = errNoAnswer
+	}
+	if err != nil {
+		class, code := classOf(err)
+		return ledger.FinishRequest{Class: class, ErrorCode: code}
+	}
+	f := ledger.FinishRequest{Class: recon.ClassSucceeded, EffectID: refund.ID}
+	if refund.Status == stripego.RefundStatusPending {
+		f.Class = recon.ClassAccepted
+	}
+	return f
+}
+
+// classOf is the agent's own reading of an error, cautious: what is not known to be
+// definite is indeterminate.
+func classOf(err error) (recon.AttemptClass, string) {
+	var e *stripego.Error
+	if !errors.As(err, &e) {
+		return recon.ClassIndeterminate, "no_answer"
+	}
+	code := string(e.Code)
+	if code == "" {
+		code = string(e.Type)
+	}
+	switch {
+	case e.HTTPStatusCode == http.StatusTooManyRequests, e.HTTPStatusCode == http.StatusUnauthorized:
+		return recon.ClassNotSent, code
+	case e.HTTPStatusCode == http.StatusInternalServerError:
+		return recon.ClassStoredError, code
+	case e.HTTPStatusCode == http.StatusBadRequest && e.Type != stripego.ErrorTypeIdempotency:
+		return recon.ClassRefused, code
+	}
+	return recon.ClassIndeterminate, code
+}
+
+// lifeOf tells the provider what becomes of a refund.
+func (w *World) lifeOf(r stripetest.Refund) stripetest.Life {
+	return w.lives[strings.TrimSpace(r.Metadata[marker])]
+}

@@ -1,0 +1,264 @@
+package world
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"strings"
+	"time"
+
+	stripego "github.com/stripe/stripe-go/v82"
+
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack"
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/migrations"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+	"github.com/seed-1c4f4dc2/reconciler/sweep"
+)
+
+const (
+	sourceName  = recon.SourceName("stripe-main")
+	destination = "payments-recon"
+	account     = "acct_northwind"
+	mode        = "live"
+	marker      = "operation_id"
+
+	// The provider shows a new object in its lists this much later.
+	readLag = 20 * time.Second
+
+	// Keys of the fake provider. The agent's may write, the product's only read.
+	agentKey   = "sk_live_TESTONLYagent"
+	productKey = "rk_live_TESTONLYreader"
+)
+
+// Options say which world to simulate, and in which database.
+type Options struct {
+	Seed       uint64
+	Operations int
+	// DatabaseURL is an empty database of its own: the schema is made in it, with
+	// simulated time.
+	DatabaseURL string
+	Log         *slog.Logger // nil: silent
+}
+
+// World is a simulation while it runs.
+type World struct {
+	options Options
+	clock   *clock
+	agenda  *agenda
+	ledger  *ledger.Ledger
+	stripe  *stripetest.Server
+	slack   *slacktest.Server
+	client  *stripego.Client // the agent's
+	sweeps  *sweep.Sweep
+	deliver *escalation.Deliverer
+	told    map[recon.OperationID][]string // what the agent was told, in order
+	intents []intent
+	lives   map[string]stripetest.Life // by operation
+	calls   int                        // requests that the product made
+	closing []func()
+}
+
+// Run simulates a world from its beginning to its end and judges it. The error is one
+// of the simulation; what the product did wrong is in the verdict.
+func Run(ctx context.Context, o Options) (Verdict, error) {
+	if o.Operations < 1 || o.Operations > maxOperations {
+		return Verdict{}, fmt.Errorf("operations: %d is not between 1 and %d", o.Operations, maxOperations)
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
+	}
+	w := &World{options: o, clock: &clock{}, agenda: &agenda{}, told: map[recon.OperationID][]string{}, lives: map[string]stripetest.Life{}}
+	w.clock.set(epoch)
+	defer w.close()
+	if err := w.build(ctx); err != nil {
+		return Verdict{}, err
+	}
+	if err := w.populate(ctx); err != nil {
+		return Verdict{}, err
+	}
+	if err := w.live(ctx); err != nil {
+		return Verdict{}, err
+	}
+	return w.judge(ctx)
+}
+
+// maxOperations bounds a world, so that a slip of the keyboard does not fill a disk.
+const maxOperations = 20_000
+
+// build starts the provider, the workspace and the product.
+func (w *World) build(ctx context.Context) error {
+	if err := w.openLedger(ctx); err != nil {
+		return err
+	}
+	var err error
+	w.stripe, err = stripetest.Start(stripetest.Options{
+		Now: w.clock.now, Seed: w.options.Seed, Lag: stripetest.Lag{List: readLag, Events: readLag, Search: 2 * readLag},
+		Accounts: []stripetest.Account{{ID: account, Mode: mode, Key: agentKey, ReadKey: productKey}},
+		Life:     w.lifeOf,
+	})
+	if err != nil {
+		return err
+	}
+	w.closing = append(w.closing, w.stripe.Close)
+	w.slack, err = slacktest.Start(slacktest.Options{Now: w.clock.now, Channels: []string{destination}})
+	if err != nil {
+		return err
+	}
+	w.closing = append(w.closing, w.slack.Close)
+	w.client = newAgentClient(w.stripe.URL())
+	source, err := w.newSource()
+	if err != nil {
+		return err
+	}
+	if err := w.applyPolicies(ctx, source.Sheet()); err != nil {
+		return err
+	}
+	w.sweeps = &sweep.Sweep{
+		Ledger: w.ledger, Source: source, Holder: "demo", Log: w.options.Log,
+		Tell: escalation.Policy{Destinations: []string{destination}},
+	}
+	return w.newDeliverer()
+}
+
+func (w *World) openLedger(ctx context.Context) error {
+	if err := migrations.Up(ctx, w.options.DatabaseURL); err != nil {
+		return err
+	}
+	if err := migrations.SimulateTime(ctx, w.options.DatabaseURL, epoch); err != nil {
+		return err
+	}
+	l, err := ledger.Open(ctx, ledger.Options{URL: w.options.DatabaseURL})
+	if err != nil {
+		return err
+	}
+	w.ledger = l
+	w.closing = append(w.closing, l.Close)
+	return nil
+}
+
+// newSource is the product's view of the provider, with a key that only reads.
+func (w *World) newSource() (*stripe.Source, error) {
+	return stripe.New(sourceName, stripe.Settings{
+		System: "stripe", Account: account, Mode: mode, Marker: marker, APIURL: w.stripe.URL(),
+		APIKey: sources.NewSecret(productKey), PerSecond: 1_000_000, // no real time passes here
+	}, stripe.Options{OnRequest: func(string, string) { w.calls++ }})
+}
+
+func (w *World) newDeliverer() error {
+	n, err := slack.New(destination, slack.Settings{
+		Channel: "#" + destination, Token: recon.NewSecret("xoxb-TESTONLY"), APIURL: w.slack.URL(),
+	})
+	if err != nil {
+		return err
+	}
+	w.deliver = &escalation.Deliverer{
+		Notifiers: map[string]escalation.Notifier{destination: n},
+		Outbox:    w.ledger, Stories: w.ledger, Now: w.clock.now, Log: w.options.Log,
+		Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	}
+	return nil
+}
+
+// applyPolicies says what may be done with the shop's two actions.
+func (w *World) applyPolicies(ctx context.Context, sheet recon.Sheet) error {
+	var policies []recon.Policy
+	for _, action := range []string{refundCreate, refundGoodwill} {
+		p := recon.DefaultPolicy()
+		p.Action, p.Source, p.Effect, p.Class = action, sourceName, "refund", recon.Irreversible
+		p.Repeat, p.AmountRequired, p.OneOpen = recon.RepeatSameKey, true, true
+		p.KeyLifetime = sheet.KeyLifetime
+		if action == refundGoodwill {
+			p.OnAbsent = recon.AbsentRelease
+		}
+		p.System, p.Accounts, p.Marker, p.RepeatAnswer = sheet.System, sheet.Accounts, sheet.Marker, sheet.RepeatAnswer
+		policies = append(policies, p)
+	}
+	_, err := w.ledger.ApplyPolicies(ctx, policies, w.clock.now())
+	return err
+}
+
+// populate draws the intents, makes the charges that they will refund, and puts
+// everything on the agenda.
+func (w *World) populate(ctx context.Context) error {
+	w.intents = draw(w.options.Seed, w.options.Operations)
+	for _, i := range w.intents {
+		w.lives[string(i.id)] = i.fate.life
+		total := 3 * i.money.Minor * max(i.fate.times, 1)
+		if i.fate.over {
+			total = i.money.Minor / 2
+		}
+		_, err := w.stripe.AddCharge(stripetest.Charge{
+			ID: i.charge, Account: account, Mode: mode, Amount: total,
+			Currency: strings.ToLower(i.money.Currency), Created: epoch.Add(-24 * time.Hour),
+		})
+		if err != nil {
+			return err
+		}
+		w.agenda.plan(i.at, func() error { return w.begin(ctx, i) })
+	}
+	w.stripe.Script(stripetest.Fault{
+		Kind: stripetest.ProxyPage, Status: 503,
+		From: epoch.Add(outageStart), Until: epoch.Add(outageEnd), Times: stripetest.Always,
+	})
+	for t := epoch.Add(time.Minute); !t.After(epoch.Add(worldHours)); t = t.Add(time.Minute) {
+		w.agenda.plan(t, func() error { return w.tick(ctx) })
+	}
+	return nil
+}
+
+// live lets everything on the agenda happen.
+func (w *World) live(ctx context.Context) error {
+	for {
+		a, ok := w.agenda.next()
+		if !ok {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		w.clock.set(a.at)
+		if err := w.ledger.SetSimulatedTime(ctx, a.at); err != nil {
+			return err
+		}
+		if err := a.do(); err != nil {
+			return fmt.Errorf("at %s: %w", a.at.Format(time.RFC3339), err)
+		}
+	}
+}
+
+// tick is one minute of the daemon: the open operations, the closed ones on their
+// ladder, and the messages that are due.
+func (w *World) tick(ctx context.Context) error {
+	options := sweep.Options{Now: w.clock.now, Tick: w.clock.now().Format(time.RFC3339)}
+	_, err := w.sweeps.Run(ctx, options)
+	if err == nil && w.clock.now().Minute() == 0 {
+		_, err = w.sweeps.Reverify(ctx, options)
+	}
+	if err != nil {
+		return err
+	}
+	for {
+		n, err := w.deliver.Pass(ctx)
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// close ends what build started, last first.
+func (w *World) close() {
+	for n := len(w.closing) - 1; n >= 0; n-- {
+		w.closing[n]()
+	}
+}
+
+// errNoAnswer is what the agent's client saw when no answer came.
+var errNoAnswer = errors.New("no answer")
