@@ -91,16 +91,58 @@ type choice struct {
 	reason    Reason
 }
 
+// standing is what a whole pass says of findings: one that concerns two operations
+// may be known to the pass of either.
+type standing struct {
+	open, ends map[string]bool // by fingerprint
+}
+
+func stand(pass []Concluded) standing {
+	s := standing{open: map[string]bool{}, ends: map[string]bool{}}
+	for _, c := range pass {
+		for _, f := range c.Case.Findings {
+			s.open[f.Fingerprint()] = true
+		}
+		for _, fingerprint := range c.Decision.Ends {
+			s.ends[fingerprint] = true
+		}
+	}
+	return s
+}
+
+// judge says why a finding that a pass raised is told or not, for itself alone.
+func (s standing) judge(f recon.Finding) Reason {
+	switch fingerprint := f.Fingerprint(); {
+	case rank(f.Kind) == len(gravity):
+		return KindNotTold
+	case s.ends[fingerprint]:
+		return EndedAtOnce
+	case s.open[fingerprint]:
+		return AlreadyTold
+	}
+	return NeedsPerson
+}
+
+// judgeEnd says why the end of a finding is told or not.
+func judgeEnd(f recon.Finding) Reason {
+	if rank(f.Kind) == len(gravity) {
+		return KindNotTold
+	}
+	return HasEnded
+}
+
 // choose judges every finding that the pass raised or ended, once, in the order of
 // the pass.
 func choose(pass []Concluded) []choice {
+	s := stand(pass)
 	raised := map[recon.OperationID][]recon.Finding{}
 	for _, c := range pass {
 		for _, f := range c.Decision.Findings {
-			if judge(f, c) == NeedsPerson {
-				for _, op := range operations(f, c) {
-					raised[op] = append(raised[op], f)
-				}
+			if s.judge(f) != NeedsPerson {
+				continue
+			}
+			for _, op := range operations(f, c) {
+				raised[op] = append(raised[op], f)
 			}
 		}
 	}
@@ -114,41 +156,19 @@ func choose(pass []Concluded) []choice {
 	}
 	for _, c := range pass {
 		for _, f := range c.Decision.Findings {
-			r := judge(f, c)
+			r := s.judge(f)
 			if r == NeedsPerson && named(f, operations(f, c), raised) {
 				r = NamedByOther
 			}
 			add(f, c, StepFirst, r)
 		}
 		for _, f := range c.Case.Findings {
-			if slices.Contains(c.Decision.Ends, f.Fingerprint()) {
+			if s.ends[f.Fingerprint()] {
 				add(f, c, StepEnded, judgeEnd(f))
 			}
 		}
 	}
 	return choices
-}
-
-// judge says why a finding that a pass raised is told or not, for itself alone.
-func judge(f recon.Finding, c Concluded) Reason {
-	print := f.Fingerprint()
-	switch {
-	case rank(f.Kind) == len(gravity):
-		return KindNotTold
-	case slices.Contains(c.Decision.Ends, print):
-		return EndedAtOnce
-	case slices.ContainsFunc(c.Case.Findings, func(o recon.Finding) bool { return o.Fingerprint() == print }):
-		return AlreadyTold
-	}
-	return NeedsPerson
-}
-
-// judgeEnd says why the end of a finding is told or not.
-func judgeEnd(f recon.Finding) Reason {
-	if rank(f.Kind) == len(gravity) {
-		return KindNotTold
-	}
-	return HasEnded
 }
 
 // named reports whether every operation of f has a graver finding in the same pass,
