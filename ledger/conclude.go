@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	_ "embed"
+	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -132,6 +133,9 @@ func (l *Ledger) conclude(ctx context.Context, tx pgx.Tx, p *plan, t told, b *Ba
 			return errRaced // another operation took the slot since we looked
 		}
 		return err
+	}
+	if moved != len(moves) {
+		return fmt.Errorf("%d of %d locked operations changed", moved, len(moves)) // unreachable: they are locked
 	}
 	return nil
 }

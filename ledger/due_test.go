@@ -22,7 +22,9 @@ func TestDueGivesWhatIsDueInTheOrderOfItsCheck(t *testing.T) {
 	w.seed("op-first", next(t0.Add(-time.Hour)))
 	w.seed("op-now", next(t0))
 	w.seed("op-other", func(o *recon.Operation, k *recon.Check) { o.Source, k.Next = "bank", t0 })
-	w.seed("op-closed", func(o *recon.Operation, k *recon.Check) { o.State, o.ClosedAt, k.Next = recon.Succeeded, t0.Add(-time.Hour), t0 })
+	w.seed("op-closed", func(o *recon.Operation, k *recon.Check) {
+		o.State, o.ClosedAt, k.Next = recon.Succeeded, t0.Add(-time.Hour), t0
+	})
 	ids := func(cases []recon.Case) (out []recon.OperationID) {
 		for _, c := range cases {
 			out = append(out, c.Operation.ID)

@@ -171,6 +171,8 @@ func detailOf(pg *pgconn.PgError) string {
 		return "a character that PostgreSQL cannot store, such as U+0000"
 	case pg.Code[:min(2, len(pg.Code))] == "54":
 		return "a value that is too long"
+	case pg.Code == "25006":
+		return "it is a read-only standby; connect to the primary"
 	case pg.TableName != "":
 		return "table " + pg.TableName
 	}

@@ -15,8 +15,7 @@ import (
 )
 
 const (
-	defaultMaxConns = 8
-	connectTimeout  = 10 * time.Second
+	connectTimeout = 10 * time.Second
 	// callTimeout bounds every call whose context has no end of its own, so that a
 	// database that accepts a connection and then says nothing never hangs a sweep.
 	callTimeout = 2 * time.Minute
@@ -30,7 +29,7 @@ type Options struct {
 	// Tenant is the tenant that the caller expects; empty takes the one that the
 	// database role names (default: "default"). Another one than the role's is refused.
 	Tenant string
-	// MaxConns bounds the pool; 0 means 8.
+	// MaxConns bounds the pool; 0 takes the URL's pool_max_conns, or four.
 	MaxConns int32
 	// Tracer sees every statement; for benchmarks and tests that count them.
 	Tracer pgx.QueryTracer
@@ -71,7 +70,6 @@ func poolConfig(o Options) (*pgxpool.Config, error) {
 	if err != nil {
 		return nil, &UsageError{"the database URL cannot be read: write it as postgres://role@host:port/database, with special characters of the password percent-encoded"}
 	}
-	cfg.MaxConns = defaultMaxConns
 	if o.MaxConns > 0 {
 		cfg.MaxConns = o.MaxConns
 	}

@@ -3,6 +3,7 @@ package ledger
 import (
 	"context"
 	_ "embed"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -48,13 +49,17 @@ func lookRowOf(k recon.Look) lookRow {
 		ID: k.ID, Source: string(k.Source), Method: string(k.Method), Outcome: string(k.Outcome), Kind: k.Kind,
 		Account: k.Account, Mode: k.Mode, EffectID: k.EffectID, Key: k.Key, Reference: k.Reference, Parent: k.Parent,
 		WindowFrom: orNull(k.Window.From), WindowTo: orNull(k.Window.To), At: stored(k.At), Complete: k.Complete, Calls: k.Calls,
-		RequestID: k.RequestID, ReplyHash: k.ReplyHash, Fault: k.Fault, Detail: k.Detail, Found: make([]foundItem, 0, len(k.Found)),
+		RequestID: storable(k.RequestID), ReplyHash: k.ReplyHash, Fault: storable(k.Fault), Detail: storable(k.Detail), Found: make([]foundItem, 0, len(k.Found)),
 	}
 	for _, id := range k.Found {
 		r.Found = append(r.Found, foundItem(id))
 	}
 	return r
 }
+
+// storable keeps a text about a look from making the evidence of a whole batch
+// unstorable. It is said to people only; nothing is matched by it.
+func storable(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }
 
 // coverageRow is a row of coverage.
 type coverageRow struct {

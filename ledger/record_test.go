@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -16,7 +18,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
-func TestRecordClosesWithEvidence(t *testing.T) {
+func TestB13_ClosingStoresTheEffectAndHowItMatched(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.seed("op-1")
@@ -29,6 +31,9 @@ func TestRecordClosesWithEvidence(t *testing.T) {
 	got := w.record(closing(w.hold(), now, o))
 	diff(t, "recorded", ledger.Recorded{Opened: map[recon.FindingKind]int{}, Ended: map[recon.FindingKind]int{}}, got)
 
+	if basis := one[string](w, `SELECT basis || ' ' || certainty || ' ' || role FROM reconciler.matches WHERE operation_id = 'op-1' AND effect_id = 're_op-1' AND look_id IS NOT NULL`); basis != "reference proof main" {
+		t.Errorf("matched by %s", basis)
+	}
 	s := w.story("op-1")
 	if s.Operation.State != recon.Succeeded || s.Operation.EffectID != "re_op-1" || !s.Operation.ClosedAt.Equal(now) || s.Operation.Version != 2 {
 		t.Errorf("operation after closing: %+v", s.Operation)
@@ -114,6 +119,64 @@ func TestALookThatAddsNothingWritesNoEntry(t *testing.T) {
 	}
 	if !s.Check.Next.Equal(now.Add(5*time.Minute)) || s.Check.Looks != 1 {
 		t.Errorf("plan: %+v", s.Check)
+	}
+}
+
+func TestB12_ABlindOrEarlyLookChangesNothingAndALaterOneCloses(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed("op-1060")
+	h := w.hold()
+	now := t0.Add(time.Minute)
+	for _, outcome := range []recon.Outcome{recon.Absent, recon.Blind} {
+		o := w.due(now, 10)[0].Operation
+		k := recon.Look{ID: newID(), Source: source, Method: recon.ByReference, Outcome: outcome, Kind: "refund", Account: "acct_1", Mode: "live",
+			Reference: "op-1060", At: now, Complete: outcome == recon.Absent, Calls: 1, Detail: "cut off \x00 here"}
+		d := stay(o, now.Add(time.Minute))
+		d.LookIDs, d.Blind = []string{k.ID}, outcome == recon.Blind
+		b := deciding(h, now, []recon.Operation{o}, d)
+		b.Looks = []recon.Look{k}
+		w.record(b)
+		s := w.story("op-1060")
+		if s.Operation.State != recon.Unknown || s.Operation.Version != 1 || len(s.Journal) != 1 || len(s.Findings) != 0 || !s.Check.Next.Equal(now.Add(time.Minute)) {
+			t.Errorf("after a look that is %s: %+v", outcome, s)
+		}
+		now = now.Add(time.Minute)
+	}
+	if n := one[int](w, `SELECT count(*) FROM reconciler.looks`) + one[int](w, `SELECT count(*) FROM reconciler.notices`); n != 2 {
+		t.Errorf("%d looks and notices, want the two looks only", n)
+	}
+	w.record(closing(h, now, w.due(now, 10)[0].Operation))
+	if s := w.story("op-1060"); s.Operation.State != recon.Succeeded || len(s.Journal) != 2 {
+		t.Errorf("after the look that found it: %+v", s)
+	}
+}
+
+func TestWritersOfTheSameEffectsWaitForEachOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := w.seed("op-1")
+	var effects []recon.Effect
+	for i := range 20 {
+		e := refund(o, fmt.Sprintf("re_%02d", i))
+		e.Reference = ""
+		effects = append(effects, e)
+	}
+	var g sync.WaitGroup
+	for i := range 8 {
+		mine := slices.Clone(effects)
+		if i%2 == 1 {
+			slices.Reverse(mine)
+		}
+		g.Go(func() {
+			if _, err := w.led.Record(t.Context(), ledger.Batch{Now: t0, Effects: mine}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	g.Wait()
+	if n := one[int](w, `SELECT count(*) FROM reconciler.effects`); n != 20 {
+		t.Errorf("%d effects, want each once", n)
 	}
 }
 

@@ -30,12 +30,11 @@ func (l *Ledger) recordAll(ctx context.Context, b Batch, out *Recorded) error {
 	if len(decisions.Decisions) == 0 {
 		return l.recordRest(ctx, rest, err)
 	}
-	if !rest.empty() {
-		if err := l.recordRest(ctx, rest, nil); err != nil {
-			return err
-		}
+	// Decisions first: what belongs to none must not stand in their way.
+	if err := l.recordHalves(ctx, decisions, err, out); err != nil || rest.empty() {
+		return err
 	}
-	return l.recordHalves(ctx, decisions, err, out)
+	return l.recordRest(ctx, rest, nil)
 }
 
 // recordHalves finds the rows that cannot be stored by halving. Each part is a
@@ -191,8 +190,13 @@ func rawOf(raw []Raw, effects []recon.Effect) []Raw {
 	return out
 }
 
+// The operation's row is locked, as by every writer of its plan.
 const lockCheckSQL = `
-SELECT c.failures, c.source FROM reconciler.checks c WHERE c.tenant = $1 AND c.operation_id = $2 FOR UPDATE`
+SELECT c.failures, c.source
+FROM reconciler.operations o
+JOIN reconciler.checks c ON c.tenant = $1 AND c.operation_id = o.operation_id
+WHERE o.tenant = $1 AND o.operation_id = $2
+FOR NO KEY UPDATE OF o`
 
 const setAsideSQL = `
 UPDATE reconciler.checks c SET failures = $3, next_check = $4 WHERE c.tenant = $1 AND c.operation_id = $2`

@@ -7,7 +7,7 @@ WITH moved AS (
         closed_at = CASE WHEN r.state NOT IN ('succeeded', 'failed') THEN NULL
             WHEN o.state = r.state THEN o.closed_at ELSE $2 END,
         effect_id = coalesce(r.effect_id, o.effect_id),
-        error_code = coalesce(r.error_code, o.error_code),
+        error_code = CASE WHEN r.error_code IS NOT NULL OR r.state = 'succeeded' THEN r.error_code ELSE o.error_code END,
         -- A repeat and a person's review do not make a doubt younger; an old and settled
         -- one does not make a new one older.
         unknown_since = CASE WHEN r.state = 'pending' THEN NULL
@@ -17,7 +17,7 @@ WITH moved AS (
             ELSE o.unknown_since END,
         lease_token = CASE WHEN r.state = 'in_progress' THEN o.lease_token END,
         released = r.state = 'pending' AND (r.released OR o.released),
-        retry_at = CASE WHEN r.released THEN NULL ELSE o.retry_at END,
+        retry_at = CASE WHEN NOT r.released AND r.state NOT IN ('succeeded', 'failed') THEN o.retry_at END,
         slot = CASE WHEN r.state NOT IN ('succeeded', 'failed') THEN coalesce(o.slot, r.slot) END,
         version = o.version + 1,
         chain_seq = o.chain_seq + 1,
