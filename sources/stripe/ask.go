@@ -177,6 +177,9 @@ func (a *asking) blind(g group, t trail, fault *sources.Error) {
 	at := a.now()
 	l := a.look(g.id, recon.ByList, at)
 	l.Window = recon.Window{From: since(g.oldest()), To: at}
+	if youngest := g.questions[0].From; !youngest.Before(at) {
+		l.Window.To = youngest.Add(time.Second)
+	}
 	a.conclude(l, t, nil, fault)
 }
 

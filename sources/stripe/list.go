@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -136,6 +137,8 @@ func (a *asking) take(r *reading, ex *exchange) {
 // byWindow lists what was created since the oldest question, as long as that is worth
 // its pages, and gives the questions that it left to be asked singly.
 func (a *asking) byWindow(ctx context.Context, g group, questions []sources.Question) ([]sources.Question, error) {
+	asked := questions
+	questions = atLatest(a.now().Add(-time.Second), questions)
 	left := reaches(questions)
 	density, known := a.density[g.id]
 	if !known {
@@ -146,20 +149,17 @@ func (a *asking) byWindow(ctx context.Context, g group, questions []sources.Ques
 		since: since(questions[len(questions)-1].From),
 	})
 	reached, searched := 0, false
-	for {
-		if !pays(left[reached:], r.oldest, density, a.pageSize) {
-			break
-		}
+	for pays(left[reached:], r.oldest, density, a.pageSize) {
 		if err := a.turn(ctx, r); err != nil {
 			return nil, err
+		}
+		for reached < len(left) && !left[reached].from.Before(r.from()) {
+			reached++
 		}
 		if r.fault != nil || r.done {
 			break
 		}
 		density = r.perSecond()
-		for reached < len(left) && !left[reached].from.Before(r.from()) {
-			reached++
-		}
 		if !searched && worthSearching(g.id.kind, left[reached:], r, a.pageSize) {
 			searched = true
 			if err := a.bySearch(ctx, g, questions[reached:], left[reached:]); err != nil {
@@ -171,16 +171,35 @@ func (a *asking) byWindow(ctx context.Context, g group, questions []sources.Ques
 		a.density[g.id] = r.perSecond()
 	}
 	a.tell(g, r)
-	if r.done || a.stopped != nil {
-		return nil, nil // the rest is covered by the blind look of the list
-	}
-	var singles []sources.Question
-	for i, q := range questions[reached:] {
-		if _, ok := singleOf(q); ok && !left[reached+i].forced {
+	var singles, early []sources.Question
+	for i, q := range asked {
+		_, ok := singleOf(q)
+		switch {
+		case ok && i >= reached && !left[i].forced && a.stopped == nil:
 			singles = append(singles, q)
+		case !q.From.Before(r.at):
+			early = append(early, q) // no window up to now holds its beginning
 		}
 	}
+	if len(early) > 0 {
+		a.blind(group{g.id, g.place, early}, trail{}, a.fault("ask", sources.OwnBug, errors.New("a question begins later than now; check the clocks")))
+	}
 	return singles, nil
+}
+
+// atLatest lets no question begin later than a time, because a list answers only for
+// what is older than itself; clocks differ.
+func atLatest(latest time.Time, questions []sources.Question) []sources.Question {
+	for i := range questions {
+		if !questions[i].From.After(latest) {
+			break // the others are older still
+		}
+		if i == 0 {
+			questions = slices.Clone(questions)
+		}
+		questions[i].From = latest
+	}
+	return questions
 }
 
 // tell records a window list: what was read answers for its range, what was not is

@@ -168,7 +168,7 @@ func (s Settings) validateAccounts(fault func(path, format string, args ...any))
 			sharing[a.Mode] = a.Account
 		}
 		key := a.APIKey
-		if key.IsZero() {
+		if !own {
 			key = s.APIKey
 		}
 		if mode := modeOfKey(key); mode != "" && mode != a.Mode && (a.Mode == modeLive || a.Mode == modeTest) {

@@ -103,7 +103,7 @@ func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
 	backends := newBackends(s.APIURL, o.Transport)
 	for i, a := range s.all() {
 		key := a.APIKey
-		if key.IsZero() {
+		if key.IsZero() && a.APIKeyFile == "" {
 			key = s.APIKey
 		}
 		if key.IsZero() {
