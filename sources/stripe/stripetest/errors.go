@@ -42,7 +42,7 @@ func (e *apiError) answer() answer {
 
 // ok is a 200 with the value as JSON.
 func ok(value any) answer {
-	body, err := json.MarshalIndent(value, "", "  ")
+	body, err := json.Marshal(value)
 	if err != nil {
 		// Unreachable unless an object shows something that JSON cannot hold.
 		panic(fmt.Sprintf("stripetest: encode an answer: %v", err))

@@ -9,8 +9,8 @@ import (
 // FaultKind is what goes wrong.
 type FaultKind int
 
-// The kinds of faults. Where Executed is named, the fault may come before the
-// endpoint did anything (the default) or after it did all its work.
+// The kinds of faults. Where Executed is named, the fault comes before the endpoint
+// did anything, or, with Executed, after it did all its work.
 const (
 	// Slow answers truly, after Wait or Hold. It is the zero kind.
 	Slow FaultKind = iota
@@ -40,7 +40,8 @@ const (
 	Unauthorized
 	// Forbidden is 403, as for a restricted key without this permission.
 	Forbidden
-	// KeyInUse is 409 idempotency_key_in_use, as if another copy of the request ran.
+	// KeyInUse is 409 idempotency_key_in_use, as if another copy of the request ran;
+	// Until gives it a duration. Delay makes a copy that really runs.
 	KeyInUse
 	// BadRequest is a 400 that blames Param, as on page N of a list.
 	BadRequest

@@ -99,7 +99,7 @@ func (s *Server) confirmed(p *place, i *PaymentIntent, expand []string, m moment
 		s.emit(p, "payment_intent."+outcome, i, m)
 		return ok(s.view(p, i, expand))
 	}
-	c := s.charge(p, i, s.ids.next("ch_", i.ID), m)
+	c := s.chargeFor(p, i, s.ids.next("ch_", i.ID), m)
 	i.LastErrorCode = ""
 	change := "payment_intent.succeeded"
 	if i.CaptureMethod == "manual" {
@@ -116,7 +116,7 @@ func (s *Server) confirmed(p *place, i *PaymentIntent, expand []string, m moment
 
 // declined leaves a failed charge and an intent that wants another payment method.
 func (s *Server) declined(p *place, i *PaymentIntent, m moment) answer {
-	c := s.charge(p, i, s.ids.next("ch_", i.ID), m)
+	c := s.chargeFor(p, i, s.ids.next("ch_", i.ID), m)
 	c.Status, c.FailureCode = "failed", "card_declined"
 	i.Status, i.PaymentMethod, i.LastErrorCode = "requires_payment_method", "", "card_declined"
 	s.emit(p, "charge.failed", c, m)
@@ -126,8 +126,8 @@ func (s *Server) declined(p *place, i *PaymentIntent, m moment) answer {
 		PaymentIntent: i.show(s.fixtures)}).answer()
 }
 
-// charge makes the charge of a confirmation, not yet captured.
-func (s *Server) charge(p *place, i *PaymentIntent, id string, m moment) *Charge {
+// chargeFor makes the charge of an intent, not yet captured.
+func (s *Server) chargeFor(p *place, i *PaymentIntent, id string, m moment) *Charge {
 	c := &Charge{
 		ID: id, Account: p.account, Mode: p.mode, Amount: i.Amount, Currency: i.Currency,
 		Status: "succeeded", Customer: i.Customer, PaymentIntent: i.ID, PaymentMethod: i.PaymentMethod,

@@ -91,15 +91,18 @@ func (p *params) created() span {
 			sp.to = &n
 		}
 	}
-	for name, bound := range map[string]func(int64){
-		"created":      func(n int64) { from(n); to(n) },
-		"created[gte]": from,
-		"created[gt]":  func(n int64) { from(n + 1) },
-		"created[lte]": to,
-		"created[lt]":  func(n int64) { to(n - 1) },
+	for _, condition := range []struct {
+		name  string
+		bound func(int64)
+	}{
+		{"created", func(n int64) { from(n); to(n) }},
+		{"created[gte]", from},
+		{"created[gt]", func(n int64) { from(n + 1) }},
+		{"created[lte]", to},
+		{"created[lt]", func(n int64) { to(n - 1) }},
 	} {
-		if n := p.number(name); n != nil {
-			bound(min(max(*n, -farSecond), farSecond))
+		if n := p.number(condition.name); n != nil {
+			condition.bound(min(max(*n, -farSecond), farSecond))
 		}
 	}
 	return sp

@@ -1,6 +1,7 @@
 package stripetest
 
 import (
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -146,7 +147,8 @@ func (p *params) metadata() map[string]string {
 		}
 		m = map[string]string{}
 	}
-	for name, values := range p.values {
+	for _, name := range slices.Sorted(maps.Keys(p.values)) {
+		values := p.values[name]
 		key, inside := strings.CutPrefix(name, "metadata[")
 		if !inside {
 			continue

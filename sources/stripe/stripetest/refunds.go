@@ -36,7 +36,7 @@ func (s *Server) createRefund(x *exchange) work {
 			Charge: c.ID, PaymentIntent: c.PaymentIntent, Amount: size, Currency: c.Currency, Reason: reason,
 			Metadata: present(metadata), Created: m.at, Key: m.key, RequestID: m.requestID,
 		}
-		s.make(x.place, r, s.lifeOf(*r), m)
+		s.makeRefund(x.place, r, s.lifeOf(*r), m)
 		return ok(s.view(x.place, r, expand))
 	}
 }
@@ -97,8 +97,8 @@ func (s *Server) lifeOf(r Refund) Life {
 	return Succeeds()
 }
 
-// make brings a refund into being with its first turn, and puts the others on the agenda.
-func (s *Server) make(p *place, r *Refund, life Life, m moment) {
+// makeRefund brings a refund into being with its first turn, and puts the others on the agenda.
+func (s *Server) makeRefund(p *place, r *Refund, life Life, m moment) {
 	r.enter(life[0])
 	s.put(p, r)
 	if r.takesMoney() {

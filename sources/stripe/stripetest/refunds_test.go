@@ -24,57 +24,60 @@ func eventTypes(srv *stripetest.Server, object string) []string {
 	return types
 }
 
+// seen is what a look at a refund shows.
+type seen struct {
+	status                 stripe.RefundStatus
+	pending                stripe.RefundPendingReason
+	failure                stripe.RefundFailureReason
+	moneyOut, moneyBack    bool
+	refundedAmountOnCharge int64
+}
+
+var lives = []struct {
+	name   string
+	life   stripetest.Life
+	after  time.Duration
+	before seen
+	then   seen
+	events []string
+}{
+	{
+		"pending, then succeeded", stripetest.PendingThen(2*time.Hour, "succeeded"), 2 * time.Hour,
+		seen{status: "pending", pending: "processing", moneyOut: true, refundedAmountOnCharge: 1500},
+		seen{status: "succeeded", moneyOut: true, refundedAmountOnCharge: 1500},
+		[]string{"refund.created", "refund.updated"},
+	},
+	{
+		"pending, then failed", stripetest.PendingThen(2*time.Hour, "failed"), 2 * time.Hour,
+		seen{status: "pending", pending: "processing", moneyOut: true, refundedAmountOnCharge: 1500},
+		seen{status: "failed", failure: "unknown", moneyOut: true, moneyBack: true},
+		[]string{"refund.created", "refund.updated", "refund.failed"},
+	},
+	{
+		"succeeded, then failed after days", stripetest.FailsLate(5*24*time.Hour, "lost_or_stolen_card"), 5 * 24 * time.Hour,
+		seen{status: "succeeded", moneyOut: true, refundedAmountOnCharge: 1500},
+		seen{status: "failed", failure: "lost_or_stolen_card", moneyOut: true, moneyBack: true},
+		[]string{"refund.created", "refund.updated", "refund.failed"},
+	},
+	{
+		"waiting for funds, then canceled",
+		stripetest.Life{{Status: "pending", Reason: "insufficient_funds"}, {After: time.Hour, Status: "canceled"}}, time.Hour,
+		seen{status: "pending", pending: "insufficient_funds", refundedAmountOnCharge: 1500},
+		seen{status: "canceled", failure: "merchant_request"},
+		[]string{"refund.created", "refund.updated"},
+	},
+	{
+		"waiting for funds, then succeeded",
+		stripetest.Life{{Status: "pending", Reason: "insufficient_funds"}, {After: time.Hour, Status: "succeeded"}}, time.Hour,
+		seen{status: "pending", pending: "insufficient_funds", refundedAmountOnCharge: 1500},
+		seen{status: "succeeded", moneyOut: true, refundedAmountOnCharge: 1500},
+		[]string{"refund.created", "refund.updated"},
+	},
+}
+
 func TestALifeRunsOnTheSimulatedClock(t *testing.T) {
 	t.Parallel()
-	type seen struct {
-		status                 stripe.RefundStatus
-		pending                stripe.RefundPendingReason
-		failure                stripe.RefundFailureReason
-		moneyOut, moneyBack    bool
-		refundedAmountOnCharge int64
-	}
-	tests := []struct {
-		name   string
-		life   stripetest.Life
-		after  time.Duration
-		before seen
-		then   seen
-		events []string
-	}{
-		{
-			"pending, then succeeded", stripetest.PendingThen(2*time.Hour, "succeeded"), 2 * time.Hour,
-			seen{status: "pending", pending: "processing", moneyOut: true, refundedAmountOnCharge: 1500},
-			seen{status: "succeeded", moneyOut: true, refundedAmountOnCharge: 1500},
-			[]string{"refund.created", "refund.updated"},
-		},
-		{
-			"pending, then failed", stripetest.PendingThen(2*time.Hour, "failed"), 2 * time.Hour,
-			seen{status: "pending", pending: "processing", moneyOut: true, refundedAmountOnCharge: 1500},
-			seen{status: "failed", failure: "unknown", moneyOut: true, moneyBack: true},
-			[]string{"refund.created", "refund.updated", "refund.failed"},
-		},
-		{
-			"succeeded, then failed after days", stripetest.FailsLate(5*24*time.Hour, "lost_or_stolen_card"), 5 * 24 * time.Hour,
-			seen{status: "succeeded", moneyOut: true, refundedAmountOnCharge: 1500},
-			seen{status: "failed", failure: "lost_or_stolen_card", moneyOut: true, moneyBack: true},
-			[]string{"refund.created", "refund.updated", "refund.failed"},
-		},
-		{
-			"waiting for funds, then canceled",
-			stripetest.Life{{Status: "pending", Reason: "insufficient_funds"}, {After: time.Hour, Status: "canceled"}}, time.Hour,
-			seen{status: "pending", pending: "insufficient_funds", refundedAmountOnCharge: 1500},
-			seen{status: "canceled", failure: "merchant_request"},
-			[]string{"refund.created", "refund.updated"},
-		},
-		{
-			"waiting for funds, then succeeded",
-			stripetest.Life{{Status: "pending", Reason: "insufficient_funds"}, {After: time.Hour, Status: "succeeded"}}, time.Hour,
-			seen{status: "pending", pending: "insufficient_funds", refundedAmountOnCharge: 1500},
-			seen{status: "succeeded", moneyOut: true, refundedAmountOnCharge: 1500},
-			[]string{"refund.created", "refund.updated"},
-		},
-	}
-	for _, test := range tests {
+	for _, test := range lives {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			srv, clock := start(t, func(o *stripetest.Options) {

@@ -87,7 +87,7 @@ func (s *Server) seedCharge(p *place, i *PaymentIntent, m moment) *Charge {
 	if p.charge(id) != nil {
 		return nil
 	}
-	return s.charge(p, i, id, m)
+	return s.chargeFor(p, i, id, m)
 }
 
 // AddRefund seeds a refund with any content, past or over the amount of its charge as
@@ -120,7 +120,7 @@ func (s *Server) AddRefund(r Refund, later ...Turn) (Refund, error) {
 	first := Turn{Status: cmp.Or(r.Status, "succeeded"), Reason: cmp.Or(r.FailureReason, r.PendingReason)}
 	made := r
 	made.own()
-	s.make(p, &made, append(Life{first}, later...), moment{at: r.Created, key: r.Key, requestID: r.RequestID})
+	s.makeRefund(p, &made, append(Life{first}, later...), moment{at: r.Created, key: r.Key, requestID: r.RequestID})
 	s.advance(s.opt.Now())
 	return copyOf(&made), nil
 }

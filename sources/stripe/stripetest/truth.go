@@ -24,7 +24,7 @@ type Call struct {
 	Page      int  // 1 for the first page of a list, 0 for anything else
 	Status    int  // as answered; 0 when the connection was closed without an answer
 	Replayed  bool // a stored answer was given
-	Ran       bool // the endpoint did its work in this request
+	Ran       bool // this request made the endpoint do its work, at once or after a Delay
 	Faulted   bool // a scripted fault changed how it went
 }
 
