@@ -27,73 +27,67 @@ func TestAFindingLivesOnceForEver(t *testing.T) {
 	w := newWorld(t)
 	h := w.hold()
 	o := w.seed("op-1")
-	now := t0
-	// pass records one pass over op-1 and says what became of its findings.
-	pass := func(find []recon.Finding, ends []string, notices ...recon.Notice) ledger.Recorded {
-		t.Helper()
-		now = now.Add(time.Minute)
-		o := w.story("op-1").Operation
-		d := stay(o, now.Add(time.Hour))
-		d.Findings, d.Ends = find, ends
-		b := deciding(h, now, []recon.Operation{o}, d)
-		b.Notices = notices
-		return w.record(b)
+	f, changed := mismatch(o, "4100"), mismatch(o, "4000")
+	ends := []string{f.Fingerprint()}
+	find := func(f recon.Finding) []recon.Finding { return []recon.Finding{f} }
+	// One pass over op-1 after the other; each line says what is so afterwards.
+	steps := []struct {
+		name          string
+		settled       bool // by a person, before the pass
+		find          []recon.Finding
+		ends          []string
+		step          string // of the notice that the pass plans
+		opened, ended int
+		state         recon.FindingState
+		openedIn      int // the pass
+		version       int64
+		theirs        string
+		notices       int
+		entries       int
+	}{
+		{"opened", false, find(f), nil, "first", 1, 0, recon.FindingOpen, 0, 1, "4100", 1, 2},
+		{"seen again, the same", false, find(f), nil, "first", 0, 0, recon.FindingOpen, 0, 1, "4100", 1, 2},
+		{"seen again with other values", false, find(changed), nil, "", 0, 0, recon.FindingOpen, 0, 2, "4000", 1, 3},
+		{"ended", false, nil, ends, "ended", 0, 1, recon.FindingEnded, 0, 3, "4000", 2, 4},
+		{"ended a second time", false, nil, ends, "ended", 0, 0, recon.FindingEnded, 0, 3, "4000", 2, 4},
+		{"opened again in place", false, find(changed), nil, "first", 1, 0, recon.FindingOpen, 5, 4, "4000", 3, 5},
+		{"settled by a person and seen again, the same", true, find(changed), nil, "first", 0, 0, recon.FindingSettled, 5, 4, "4000", 3, 5},
+		{"settled by a person and ended", true, nil, ends, "ended", 0, 0, recon.FindingSettled, 5, 4, "4000", 3, 5},
+		{"settled by a person and seen with other values", true, find(f), nil, "first", 1, 0, recon.FindingOpen, 8, 5, "4100", 4, 6},
 	}
-	only := func() ledger.FindingRow {
-		t.Helper()
+	at := func(pass int) time.Time { return t0.Add(time.Duration(pass) * time.Minute) }
+	for i, tt := range steps {
+		if tt.settled {
+			w.exec(`UPDATE reconciler.findings SET state = 'settled', settled_at = $1, settled_by = 'ana', settled_as = 'accept'`, at(i))
+		}
+		o := w.story("op-1").Operation
+		d := stay(o, at(i).Add(time.Hour))
+		d.Findings, d.Ends = tt.find, tt.ends
+		b := deciding(h, at(i), []recon.Operation{o}, d)
+		if tt.step != "" {
+			b.Notices = []recon.Notice{notice(f, "op-1", tt.step, at(i))}
+		}
+		got := w.record(b)
 		rows, err := w.led.Findings(t.Context(), ledger.FindingFilter{Operation: "op-1"})
 		if err != nil || len(rows) != 1 {
-			t.Fatalf("findings: %+v, %v; want one", rows, err)
+			t.Fatalf("%s: findings %+v, %v; want one", tt.name, rows, err)
 		}
-		return rows[0]
+		r := rows[0]
+		if got.Opened[recon.FindMismatch] != tt.opened || got.Ended[recon.FindMismatch] != tt.ended || r.State != tt.state ||
+			!r.OpenedAt.Equal(at(tt.openedIn)) || r.Version != tt.version || r.Observed[0].Theirs != tt.theirs ||
+			(r.SettledBy == "ana") != (tt.state == recon.FindingSettled) || r.EndedAt.IsZero() != (tt.state != recon.FindingEnded) {
+			t.Errorf("%s: recorded %+v, finding %+v", tt.name, got, r)
+		}
+		if n, e := one[int](w, `SELECT count(*) FROM reconciler.notices`), len(w.story("op-1").Journal); n != tt.notices || e != tt.entries {
+			t.Errorf("%s: %d notices and %d entries, want %d and %d", tt.name, n, e, tt.notices, tt.entries)
+		}
 	}
-	entries := func() int { return len(w.story("op-1").Journal) }
-	notices := func() int { return one[int](w, `SELECT count(*) FROM reconciler.notices`) }
-	f := mismatch(o, "4100")
-
-	got := pass([]recon.Finding{f}, nil, notice(f, "op-1", "first", now))
-	if r := only(); got.Opened[recon.FindMismatch] != 1 || r.State != recon.FindingOpen || !r.OpenedAt.Equal(now) || r.Version != 1 || notices() != 1 || entries() != 2 {
-		t.Fatalf("opened: %+v %+v, %d notices, %d entries", got, r, notices(), entries())
+	rows, err := w.led.Findings(t.Context(), ledger.FindingFilter{Source: source, Kinds: []recon.FindingKind{recon.FindMismatch}, States: []recon.FindingState{recon.FindingOpen}})
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("findings by source, kind and state: %+v, %v", rows, err)
 	}
-	id, opened := only().ID, now
-	diff(t, "observed", f.Observed, only().Observed)
-	diff(t, "effects", f.Effects, only().Effects)
-	diff(t, "money", f.Money, only().Money)
-
-	got = pass([]recon.Finding{f}, nil, notice(f, "op-1", "first", now))
-	if r := only(); len(got.Opened) != 0 || r.Version != 1 || notices() != 1 || entries() != 2 {
-		t.Fatalf("seen again, the same: %+v %+v, %d notices, %d entries", got, r, notices(), entries())
-	}
-
-	changed := mismatch(o, "4000")
-	got = pass([]recon.Finding{changed}, nil)
-	if r := only(); len(got.Opened) != 0 || r.Version != 2 || !r.OpenedAt.Equal(opened) || r.Observed[0].Theirs != "4000" || entries() != 3 {
-		t.Fatalf("seen again with other values: %+v %+v, %d entries", got, r, entries())
-	}
-
-	got = pass(nil, []string{f.Fingerprint()}, notice(f, "op-1", "ended", now))
-	if r := only(); got.Ended[recon.FindMismatch] != 1 || r.State != recon.FindingEnded || !r.EndedAt.Equal(now) || notices() != 2 || entries() != 4 {
-		t.Fatalf("ended: %+v %+v, %d notices", got, r, notices())
-	}
-	got = pass(nil, []string{f.Fingerprint()}, notice(f, "op-1", "ended", now))
-	if len(got.Ended) != 0 || notices() != 2 || entries() != 4 {
-		t.Fatalf("ended a second time: %+v, %d notices, %d entries", got, notices(), entries())
-	}
-
-	got = pass([]recon.Finding{changed}, nil, notice(f, "op-1", "first", now))
-	if r := only(); got.Opened[recon.FindMismatch] != 1 || r.ID != id || r.State != recon.FindingOpen || !r.OpenedAt.Equal(now) || !r.EndedAt.IsZero() || notices() != 3 {
-		t.Fatalf("opened again: %+v %+v, %d notices", got, r, notices())
-	}
-
-	w.exec(`UPDATE reconciler.findings SET state = 'settled', settled_at = $1, settled_by = 'ana', settled_as = 'accept'`, now)
-	got = pass([]recon.Finding{changed}, nil, notice(f, "op-1", "first", now))
-	if r := only(); len(got.Opened) != 0 || r.State != recon.FindingSettled || r.SettledBy != "ana" || notices() != 3 {
-		t.Fatalf("settled by a person and seen again, the same: %+v %+v, %d notices", got, r, notices())
-	}
-	got = pass([]recon.Finding{f}, nil, notice(f, "op-1", "first", now))
-	if r := only(); got.Opened[recon.FindMismatch] != 1 || r.State != recon.FindingOpen || r.SettledBy != "" || notices() != 4 {
-		t.Fatalf("settled by a person and seen with other values: %+v %+v, %d notices", got, r, notices())
-	}
+	diff(t, "effects", f.Effects, rows[0].Effects)
+	diff(t, "money", f.Money, rows[0].Money)
 	w.verifyChains()
 }
 

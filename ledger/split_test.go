@@ -1,0 +1,108 @@
+package ledger_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+func TestABadRowIsSetAsideAndStopsNobody(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for i := range 7 {
+		w.seed(fmt.Sprintf("op-%d", i))
+	}
+	now := t0.Add(time.Minute)
+	h := w.hold()
+	var ops []recon.Operation
+	for _, c := range w.due(now, 10) {
+		ops = append(ops, c.Operation)
+	}
+	poisoned := func(now time.Time, ops ...recon.Operation) ledger.Batch {
+		b := closing(h, now, ops...)
+		for i, d := range b.Decisions {
+			if d.Operation == "op-3" {
+				b.Effects[i].FailureReason = "a zero \x00 inside"
+			}
+		}
+		// One that nobody asked for is as bad, and another one is good.
+		stray := refund(ops[0], "re_stray")
+		stray.Reference, stray.Metadata = "", json.RawMessage(`{"broken": "\u0000"}`)
+		good := refund(ops[0], "re_good")
+		good.Reference = ""
+		b.Effects = append(b.Effects, stray, good)
+		return b
+	}
+	got := w.record(poisoned(now, ops...))
+	if len(got.SetAside) != 1 || got.SetAside[0].Operation != "op-3" || got.SetAside[0].Failures != 1 {
+		t.Fatalf("set aside: %+v, want op-3 once", got.SetAside)
+	}
+	if n := one[int](w, `SELECT count(*) FROM reconciler.operations WHERE state = 'succeeded'`); n != 6 {
+		t.Errorf("%d operations closed, want 6", n)
+	}
+	if n := one[int](w, `SELECT count(*) FROM reconciler.effects WHERE id = 're_good'`); n != 1 {
+		t.Error("the good effect beside the bad one is not on the shelf")
+	}
+	w.verifyChains()
+
+	// Each further failure waits longer; the fifth one is told to people.
+	for i := 2; i <= 5; i++ {
+		s := w.story("op-3")
+		if len(s.Findings) != 0 || s.Check.Failures != i-1 || !s.Check.Next.After(now) {
+			t.Fatalf("before failure %d: %d findings, plan %+v", i, len(s.Findings), s.Check)
+		}
+		now = s.Check.Next
+		w.record(poisoned(now, s.Operation))
+	}
+	s := w.story("op-3")
+	if len(s.Findings) != 1 || s.Findings[0].Kind != recon.FindUnresolved || s.Check.Failures != 5 {
+		t.Errorf("after five failures: findings %+v, plan %+v", s.Findings, s.Check)
+	}
+	// Mended, it closes and starts counting anew.
+	w.record(closing(h, now, s.Operation))
+	if s := w.story("op-3"); s.Operation.State != recon.Succeeded || s.Check.Failures != 0 {
+		t.Errorf("after mending: %s with %d failures", s.Operation.State, s.Check.Failures)
+	}
+}
+
+func TestAnIllegalChangeIsSetAside(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed("op-1", func(o *recon.Operation, k *recon.Check) { o.State, o.ClosedAt = recon.Succeeded, t0 })
+	o := w.story("op-1").Operation
+	d := stay(o, t0.Add(time.Hour))
+	d.To = recon.Failed
+	got := w.record(deciding(w.hold(), t0, []recon.Operation{o}, d))
+	if len(got.SetAside) != 1 || w.story("op-1").Operation.State != recon.Succeeded {
+		t.Errorf("succeeded to failed: %+v", got)
+	}
+}
+
+func TestABatchIsCheckedBeforeItIsWritten(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := w.seed("op-1")
+	d := stay(o, t0)
+	tests := []struct {
+		name  string
+		batch ledger.Batch
+	}{
+		{"without a time", deciding(ledger.Hold{}, time.Time{}, []recon.Operation{o}, d)},
+		{"without a guard", deciding(ledger.Hold{}, t0, nil, d)},
+		{"with two decisions on one operation", deciding(ledger.Hold{}, t0, []recon.Operation{o}, d, d)},
+		{"with a source's state and no hold", ledger.Batch{Now: t0, SourceState: &ledger.SourceState{}}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := w.led.Record(t.Context(), tt.batch)
+			if _, usage := errors.AsType[*ledger.UsageError](err); !usage {
+				t.Errorf("got %v, want a UsageError", err)
+			}
+		})
+	}
+}
