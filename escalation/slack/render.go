@@ -242,19 +242,35 @@ func (v view) tried() string {
 // looks tells the newest looks.
 func (v view) looks(label string) string {
 	all := v.Story.Looks
+	list := []string{label + v.counted() + ":"}
 	if len(all) == 0 {
-		return label + ":\n• nothing yet"
+		list = append(list, "• nothing that says more")
 	}
-	list := []string{label + ":"}
 	for i := len(all) - 1; i >= 0 && len(list) <= shownLooks; i-- {
 		l := all[i]
 		line := fmt.Sprintf("• %s  %s: %s", clock(l.At, v.Now, v.zone), v.Story.QuestionIn(l, v.zone), v.Story.Answer(l))
 		list = append(list, recon.Shorten(line, 400))
 	}
-	if n := len(all) - shownLooks; n > 0 {
-		list = append(list, fmt.Sprintf("and %d earlier", n))
-	}
 	return lines(list, 1600)
+}
+
+// counted says how often it was looked, since looks that say nothing new are not
+// told one by one.
+func (v view) counted() string {
+	c := v.Story.Check
+	answered := fmt.Sprintf("%d answers so far", c.Looks)
+	if c.Looks == 1 {
+		answered = "1 answer so far"
+	}
+	switch {
+	case c.Looks == 0 && c.Blinds == 0:
+		return ""
+	case c.Blinds == 0:
+		return " (" + answered + ")"
+	case c.Blinds == 1:
+		return " (" + answered + "; the newest look could not look)"
+	}
+	return fmt.Sprintf(" (%s; the newest %d looks could not look)", answered, c.Blinds)
 }
 
 // others names the findings besides the one of the first line.
