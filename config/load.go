@@ -293,6 +293,12 @@ func (d *decoder) unserved(doc file) {
 			d.fault(nil, fmt.Sprintf("people[%d].role", i), "%q is not one of viewer, operator, approver", p.Role)
 		}
 	}
+	for path := range d.at {
+		switch {
+		case path == "listen.public", path == "schedule.audit", strings.HasPrefix(path, "sources[") && strings.HasSuffix(path, ".settings.webhook"):
+			d.note(path, "is valid, and this build does not use it yet")
+		}
+	}
 	for path, set := range map[string]bool{
 		"people": len(doc.People) > 0, "escalation.ladders": len(doc.Escalation.Ladders) > 0,
 		"escalation.approve_above": len(doc.Escalation.ApproveAbove) > 0, "listen.token_file": doc.Listen.TokenFile != "",

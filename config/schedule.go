@@ -32,6 +32,16 @@ func (s Spec) Next(t time.Time) time.Time {
 	return s.when.Next(t)
 }
 
+// Tick names a due time: the local wall time of the schedule's zone, so that an hour
+// that a clock change repeats is one tick, and two replicas mean the same one.
+func (s Spec) Tick(due time.Time) string {
+	zone := time.UTC
+	if spec, ok := s.when.(*cron.SpecSchedule); ok && spec.Location != nil {
+		zone = spec.Location
+	}
+	return due.In(zone).Format("2006-01-02T15:04") + " " + zone.String()
+}
+
 type scheduleText struct {
 	Sweep    string `yaml:"sweep"`
 	Audit    string `yaml:"audit"`

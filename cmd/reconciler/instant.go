@@ -1,0 +1,53 @@
+package main
+
+import (
+	"time"
+)
+
+// edge says which end of a day a date means.
+type edge int
+
+const (
+	dayStart edge = iota
+	dayEnd        // the start of the next day: ranges are half-open
+)
+
+// parseInstant reads an RFC 3339 instant, or a date: the local day in zone.
+func parseInstant(flag, text string, zone *time.Location, e edge) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if t, err := time.Parse(time.RFC3339Nano, text); err == nil {
+		return checkInstant(flag, text, t)
+	}
+	day, err := time.Parse(time.DateOnly, text)
+	if err != nil {
+		return time.Time{}, misuse("--%s %s: write an instant such as 2026-03-01T00:00:00Z, or a date such as 2026-03-01", flag, text)
+	}
+	if e == dayEnd {
+		day = day.AddDate(0, 0, 1)
+	}
+	return checkInstant(flag, text, startOfDay(day, zone))
+}
+
+// checkInstant keeps to the years that the ledger can hold.
+func checkInstant(flag, text string, t time.Time) (time.Time, error) {
+	if t.Year() < 2000 || t.Year() > 2100 {
+		return time.Time{}, misuse("--%s %s: years from 2000 to 2100 are possible", flag, text)
+	}
+	return t.UTC(), nil
+}
+
+// startOfDay is the first instant of a day in a zone. Midnight may not exist (clocks
+// go forward) or exist twice (they go back).
+func startOfDay(day time.Time, zone *time.Location) time.Time {
+	y, m, d := day.Date()
+	t := time.Date(y, m, d, 0, 0, 0, 0, zone)
+	if t.Day() != d { // the instant before the gap
+		_, t = t.ZoneBounds()
+	}
+	if earlier := t.Add(-time.Hour); earlier.Day() == d {
+		t = earlier
+	}
+	return t
+}

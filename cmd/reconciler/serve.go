@@ -1,0 +1,39 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-1c4f4dc2/reconciler/daemon"
+)
+
+func newServeCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "serve",
+		Short: "Run the daemon: scheduled sweeps, notices, metrics and health, until SIGTERM",
+		Long: "Starts, and says so, while providers, Slack and even the database are out of reach. " +
+			"/metrics, /healthz and /readyz answer on listen.private. A second signal ends it at once.",
+		Args: exactly(),
+		RunE: a.verb(a.serve),
+	}
+}
+
+func (a *app) serve(ctx context.Context, _ []string) error {
+	c, err := a.needConfig("serve")
+	if err != nil {
+		return err
+	}
+	url, err := a.database(c)
+	if err != nil {
+		return err
+	}
+	url, stop, err := a.server(ctx, url)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	return daemon.Run(ctx, daemon.Options{
+		Config: c, DatabaseURL: url, Tenant: tenantOf(c), Holder: holder(), Log: a.logger(),
+	})
+}

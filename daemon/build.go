@@ -1,0 +1,56 @@
+package daemon
+
+import (
+	"context"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/config"
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sweep"
+)
+
+// NewSweep joins a configured source with a ledger. watch is told of every request to
+// the provider; nil: nobody is.
+func NewSweep(c *config.Config, source config.Source, l sweep.Ledger, watch config.Watch) (*sweep.Sweep, error) {
+	client, err := source.Open(watch)
+	if err != nil {
+		return nil, err
+	}
+	return &sweep.Sweep{
+		Ledger: l, Source: client, Tell: tell(c), Changes: c.Limits.ChangesPerRun, BlindAfter: blindAfter(c, source.Name),
+	}, nil
+}
+
+// Clock gives the database's time as it goes on, by which decisions are judged: the
+// one clock that all processes and the acting side share.
+func Clock(ctx context.Context, l *ledger.Ledger) (func() time.Time, error) {
+	base, err := l.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	read := time.Now()
+	return func() time.Time { return base.Add(time.Since(read)).UTC() }, nil
+}
+
+// tell says who is told of findings: every destination.
+func tell(c *config.Config) escalation.Policy {
+	var p escalation.Policy
+	for _, d := range c.Destinations {
+		p.Destinations = append(p.Destinations, d.Name)
+	}
+	return p
+}
+
+// blindAfter is the shortest time after which an action of the source wants to know
+// that it cannot be asked; 0 when it has no action.
+func blindAfter(c *config.Config, source recon.SourceName) time.Duration {
+	var shortest time.Duration
+	for _, p := range c.Policies {
+		if d := p.BlindAfter.Std(); p.Source == source && (shortest == 0 || d < shortest) {
+			shortest = d
+		}
+	}
+	return shortest
+}

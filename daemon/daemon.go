@@ -1,0 +1,180 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/config"
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/migrations"
+)
+
+const (
+	// A database that is away at the start is tried again after firstRetry, then after
+	// twice as long each time, at most maxRetry.
+	firstRetry = time.Second
+	maxRetry   = 15 * time.Second
+	// noticesEvery is how often the outbox is read.
+	noticesEvery = 2 * time.Second
+)
+
+// Options say what to run.
+type Options struct {
+	Config *config.Config
+	// DatabaseURL is where the ledger is.
+	DatabaseURL string
+	// Tenant is the one that is expected; empty: the one that the database role names.
+	Tenant string
+	// Holder names this process to others.
+	Holder string
+	Log    *slog.Logger
+	// Ready is told the address of the private listener once it answers; for tests and
+	// for a listener on port 0. Nil: nobody is.
+	Ready func(address string)
+}
+
+// daemon is what runs.
+type daemon struct {
+	Options
+	metrics *metrics
+	ledger  atomic.Pointer[ledger.Ledger] // nil until the database answered
+	ready   atomic.Bool                   // policies applied and the first snapshot taken
+}
+
+// Run runs until ctx ends, and then stops in order. It returns an error where it could
+// not start: an address in use, a schema that this program does not know.
+func Run(ctx context.Context, o Options) error {
+	d := &daemon{Options: o, metrics: newMetrics(o.Config)}
+	life := &lifecycle{log: o.Log}
+	defer life.stop(context.WithoutCancel(ctx)) // the end must be orderly although ctx has ended
+	if err := d.start(ctx, life); err != nil {
+		if ctx.Err() != nil {
+			return nil // told to stop while starting
+		}
+		return err
+	}
+	d.Log.Info("running", "tenant", d.ledger.Load().Tenant(), "sources", len(o.Config.Sources), "actions", len(o.Config.Policies))
+	<-ctx.Done()
+	d.Log.Info("told to stop")
+	return nil
+}
+
+// start starts the parts in the order in which they need each other.
+func (d *daemon) start(ctx context.Context, life *lifecycle) error {
+	for _, n := range d.Config.Notes {
+		d.Log.Warn("configuration", "note", n.String())
+	}
+	if err := d.listen(ctx, life); err != nil {
+		return err
+	}
+	l, err := d.openLedger(ctx)
+	if err != nil {
+		return err
+	}
+	life.started("ledger", func(context.Context) error { l.Close(); return nil })
+	if err := d.retry(ctx, "apply policies", func() error { return d.applyPolicies(ctx, l) }); err != nil {
+		return err
+	}
+	if err := d.retry(ctx, "take the first snapshot", func() error { return d.snapshot(ctx, l) }); err != nil {
+		return err
+	}
+	d.ledger.Store(l)
+	d.ready.Store(true)
+	life.started("snapshots", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.snapshots(ctx, l) }))
+	if err := d.deliver(ctx, life, l); err != nil {
+		return err
+	}
+	return d.schedule(ctx, life, l)
+}
+
+// openLedger waits for the database as long as it takes. A schema that this program
+// does not know is no matter of waiting.
+func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
+	var l *ledger.Ledger
+	err := d.retry(ctx, "open the ledger", func() error {
+		var err error
+		l, err = ledger.Open(ctx, ledger.Options{URL: d.DatabaseURL, Tenant: d.Tenant})
+		return err
+	})
+	return l, err
+}
+
+// retry does something until it succeeds, ctx ends, or the error is one that waiting
+// does not mend.
+func (d *daemon) retry(ctx context.Context, what string, f func() error) error {
+	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
+		err := f()
+		if err == nil || ctx.Err() != nil || !passing(err) {
+			return errors.Join(err, ctx.Err())
+		}
+		d.Log.Warn("the database is away; trying again", "to", what, "in", wait.String(), "error", err.Error())
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(wait):
+		}
+	}
+}
+
+// passing reports whether a database error may go by itself.
+func passing(err error) bool {
+	var behind *migrations.Behind
+	var newer *migrations.Newer
+	var fault *ledger.Fault
+	switch {
+	case errors.As(err, &behind), errors.As(err, &newer):
+		return false
+	case errors.As(err, &fault):
+		return fault.Kind == ledger.FaultUnreachable || fault.Kind == ledger.FaultTimeout || fault.Kind == ledger.FaultConflict
+	}
+	return false
+}
+
+func (d *daemon) applyPolicies(ctx context.Context, l *ledger.Ledger) error {
+	now, err := l.Now(ctx)
+	if err != nil {
+		return err
+	}
+	applied, err := l.ApplyPolicies(ctx, d.Config.Policies, now)
+	if err != nil {
+		return fmt.Errorf("apply the configured policies: %w", err)
+	}
+	for _, p := range applied {
+		d.Log.Info("policy", "action", p.Action, "version", p.Version)
+	}
+	return nil
+}
+
+// deliver starts the delivery of notices, where there is anybody to tell.
+func (d *daemon) deliver(ctx context.Context, life *lifecycle, l *ledger.Ledger) error {
+	if len(d.Config.Destinations) == 0 {
+		return nil
+	}
+	notifiers := map[string]escalation.Notifier{}
+	for _, dest := range d.Config.Destinations {
+		n, err := dest.Open(d.Config.Zone)
+		if err != nil {
+			return fmt.Errorf("open destination %s: %w", dest.Name, err)
+		}
+		notifiers[dest.Name] = n
+	}
+	now, err := Clock(ctx, l)
+	if err != nil {
+		return err
+	}
+	deliverer := &escalation.Deliverer{
+		Notifiers: notifiers, Outbox: l, Stories: l, Now: now,
+		Log: d.Log, Observe: d.metrics.noticed,
+	}
+	life.started("notices", service(context.WithoutCancel(ctx), func(ctx context.Context) {
+		if err := deliverer.Run(ctx, noticesEvery); err != nil {
+			d.Log.Error("the delivery of notices ended", "error", err.Error())
+		}
+	}))
+	return nil
+}

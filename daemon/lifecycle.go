@@ -1,0 +1,65 @@
+package daemon
+
+import (
+	"context"
+	"log/slog"
+	"time"
+)
+
+// stopWithin bounds the end of each part.
+const stopWithin = 15 * time.Second
+
+// lifecycle stops what was started, in reverse order and by name.
+type lifecycle struct {
+	log   *slog.Logger
+	parts []part
+}
+
+type part struct {
+	name string
+	stop func(context.Context) error
+}
+
+// started notes a running part and how it ends.
+func (l *lifecycle) started(name string, stop func(context.Context) error) {
+	l.parts = append(l.parts, part{name, stop})
+}
+
+// stop ends all parts. One that fails or takes too long delays the others by its bound
+// and no more.
+func (l *lifecycle) stop(ctx context.Context) {
+	for i := len(l.parts) - 1; i >= 0; i-- {
+		p := l.parts[i]
+		began := time.Now()
+		bounded, cancel := context.WithTimeout(ctx, stopWithin)
+		err := p.stop(bounded)
+		cancel()
+		attrs := []any{"part", p.name, "took", time.Since(began).Round(time.Millisecond).String()}
+		if err != nil {
+			l.log.Error("a part did not stop well", append(attrs, "error", err.Error())...)
+			continue
+		}
+		l.log.Info("stopped", attrs...)
+	}
+	l.parts = nil
+}
+
+// service runs f in a goroutine of its own until the returned function is called,
+// which waits for it.
+func service(ctx context.Context, f func(context.Context)) (stop func(context.Context) error) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		f(ctx)
+	}()
+	return func(bounded context.Context) error {
+		cancel()
+		select {
+		case <-done:
+			return nil
+		case <-bounded.Done():
+			return bounded.Err()
+		}
+	}
+}
