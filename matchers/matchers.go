@@ -54,10 +54,11 @@ type Link struct {
 
 // Pairing is everything that is known of who belongs to whom.
 type Pairing struct {
-	// Links have one entry an owned effect, in the order of the operations' ids, then
-	// the effects' identities.
+	// Links have one entry an owned effect, in the order of the two slices: those of
+	// one operation stand together.
 	Links []Link
-	// Suggestions are for people, in the same order.
+	// Suggestions are for people, in the order of the operations' ids, then the
+	// effects' identities.
 	Suggestions []Link
 }
 
@@ -69,6 +70,7 @@ type Pairing struct {
 // The matches' roles stay empty: which effect is the main one is for rules to say.
 func Pair(operations []recon.Operation, effects []recon.Effect, terms TermsFunc) []recon.Match {
 	p := Index(operations, effects, terms)
+	slices.SortFunc(p.Links, byNames(operations, effects))
 	matches := make([]recon.Match, 0, len(p.Links)+len(p.Suggestions))
 	for _, l := range slices.Concat(p.Links, p.Suggestions) {
 		matches = append(matches, recon.Match{
@@ -86,18 +88,21 @@ func Index(operations []recon.Operation, effects []recon.Effect, terms TermsFunc
 	for e := range effects {
 		p.own(e)
 	}
-	links := p.links()
 	suggestions := p.suggestions()
-	order := func(a, b Link) int {
+	slices.SortFunc(suggestions, byNames(operations, effects))
+	return Pairing{Links: p.links(), Suggestions: suggestions}
+}
+
+// byNames orders links by what they name, so that the result does not depend on the
+// order of the input.
+func byNames(operations []recon.Operation, effects []recon.Effect) func(a, b Link) int {
+	return func(a, b Link) int {
 		return cmp.Or(
 			cmp.Compare(operations[a.Operation].ID, operations[b.Operation].ID),
 			compareEffects(&effects[a.Effect], &effects[b.Effect]),
 			cmp.Compare(a.Basis, b.Basis),
 		)
 	}
-	slices.SortFunc(links, order)
-	slices.SortFunc(suggestions, order)
-	return Pairing{Links: links, Suggestions: suggestions}
 }
 
 func compareEffects(a, b *recon.Effect) int {

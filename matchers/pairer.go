@@ -212,31 +212,45 @@ func (p *pairer) dispute(e, matcher int) {
 	})
 }
 
-// links makes the pairs of all owned effects, with their differences.
+// links makes the pairs of all owned effects, with their differences. They are put in
+// their places by counting, since sorting a million takes longer than pairing them.
 func (p *pairer) links() []Link {
+	next := make([]int32, len(p.operations)+1) // where the operation's next link goes
+	for _, o := range p.owner {
+		if o != nobody {
+			next[o+1]++
+		}
+	}
+	for o := range p.operations {
+		next[o+1] += next[o]
+	}
+	links := make([]Link, next[len(p.operations)])
 	recorded := p.recordedSeen()
-	links := make([]Link, 0, len(p.effects))
 	for e, o := range p.owner {
-		if o == nobody {
-			continue
+		if o != nobody {
+			links[next[o]] = p.link(o, e, recorded[o])
+			next[o]++
 		}
-		op, effect := &p.operations[o], &p.effects[e]
-		l := Link{Operation: int(o), Effect: e, Basis: recon.OnPerson, Certainty: recon.Proof}
-		if b := p.basis[e]; b >= 0 {
-			l.Basis, l.Certainty = linking[b].basis, linking[b].certainty
-		}
-		l.Differences = differences(op, effect, p.termsFor(int(o)))
-		if op.EffectID != "" && !recorded[o] {
-			l.Differences = append(l.Differences, recon.Difference{Field: "effect_id", Ours: op.EffectID, Theirs: effect.ID})
-		}
-		for _, d := range p.disputes[int32(e)] {
-			if !hasField(l.Differences, d.Field) {
-				l.Differences = append(l.Differences, d)
-			}
-		}
-		links = append(links, l)
 	}
 	return links
+}
+
+func (p *pairer) link(o int32, e int, recorded bool) Link {
+	op, effect := &p.operations[o], &p.effects[e]
+	l := Link{Operation: int(o), Effect: e, Basis: recon.OnPerson, Certainty: recon.Proof}
+	if b := p.basis[e]; b >= 0 {
+		l.Basis, l.Certainty = linking[b].basis, linking[b].certainty
+	}
+	l.Differences = differences(op, effect, p.termsFor(int(o)))
+	if op.EffectID != "" && !recorded {
+		l.Differences = append(l.Differences, recon.Difference{Field: "effect_id", Ours: op.EffectID, Theirs: effect.ID})
+	}
+	for _, d := range p.disputes[int32(e)] {
+		if !hasField(l.Differences, d.Field) {
+			l.Differences = append(l.Differences, d)
+		}
+	}
+	return l
 }
 
 // recordedSeen tells of which operations the effect that they know by id is theirs.

@@ -30,8 +30,8 @@ func ParseOperation(line []byte) (Operation, error) { return ParseOperationIn(li
 // the account and mode of one that has just one, which stand where the line has none,
 // and zero for the others.
 func ParseOperationIn(line []byte, only func(SourceName) Account) (Operation, error) {
-	var o Operation
-	if err := parseLine(line, operationFields, &o); err != nil {
+	o, err := parseLine(line, operationFields, &operationReaders)
+	if err != nil {
 		return Operation{}, err
 	}
 	if err := checkMoney("", o.Money); err != nil {
@@ -48,8 +48,8 @@ func ParseEffect(line []byte) (Effect, error) { return ParseEffectIn(line, nil) 
 
 // ParseEffectIn is to [ParseEffect] what [ParseOperationIn] is to [ParseOperation].
 func ParseEffectIn(line []byte, only func(SourceName) Account) (Effect, error) {
-	var e Effect
-	if err := parseLine(line, effectFields, &e); err != nil {
+	e, err := parseLine(line, effectFields, &effectReaders)
+	if err != nil {
 		return Effect{}, err
 	}
 	if err := errors.Join(checkMoney("", e.Money), checkMoney("settlement_", e.Settlement)); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode/utf8"
 )
 
@@ -14,17 +15,44 @@ const maxDepth = 128
 
 var errSyntax = errors.New("this is not valid JSON")
 
-// parseLine reads one JSON object into t by a table of fields.
+// lineReader is what reading one line needs. It is kept for the next line: fields are
+// read through a table, for which both parts must lie on the heap, and a million lines
+// would leave a million of each behind.
+type lineReader[T any] struct {
+	scanner lineScanner
+	value   T
+}
+
+var operationReaders, effectReaders sync.Pool
+
+// parseLine reads one JSON object by a table of fields.
 //
 // It is written by hand rather than with encoding/json for what that package does
 // in silence: it takes field names in any case, keeps the last of two equal fields,
 // and turns broken text into U+FFFD. It also copies the line only once: texts
 // without escapes share its memory.
-func parseLine[T any](line []byte, fields []lineField[T], t *T) error {
+func parseLine[T any](line []byte, fields []lineField[T], readers *sync.Pool) (T, error) {
+	var zero T
 	if !utf8.Valid(line) {
-		return errors.New("the line is not UTF-8; convert the file before reading it")
+		return zero, errors.New("the line is not UTF-8; convert the file before reading it")
 	}
-	s := &lineScanner{in: string(line)}
+	r, ok := readers.Get().(*lineReader[T])
+	if !ok {
+		r = new(lineReader[T])
+	}
+	r.scanner = lineScanner{in: string(line)}
+	err := readObject(&r.scanner, fields, &r.value)
+	t := r.value
+	*r = lineReader[T]{}
+	readers.Put(r)
+	if err != nil {
+		return zero, err
+	}
+	return t, nil
+}
+
+// readObject reads the one object that a line is.
+func readObject[T any](s *lineScanner, fields []lineField[T], t *T) error {
 	var seen uint64 // one bit a field; no line has more than 64
 	if !s.take('{') {
 		return errors.New("the line is not a JSON object; write one {…} a line")
@@ -279,107 +307,4 @@ func (s *lineScanner) members(end byte, depth int) error {
 		}
 	}
 	return nil
-}
-
-// str reads a JSON string. One without escapes shares the line's memory.
-func (s *lineScanner) str() (string, error) {
-	if !s.take('"') {
-		return "", errSyntax
-	}
-	start := s.at
-	for ; s.at < len(s.in); s.at++ {
-		switch c := s.in[s.at]; {
-		case c == '"':
-			s.at++
-			return s.in[start : s.at-1], nil
-		case c == '\\':
-			return s.escaped(start)
-		case c == 0:
-			return "", errNUL
-		case c < ' ':
-			return "", errSyntax
-		}
-	}
-	return "", errSyntax
-}
-
-var errNUL = errors.New("it holds U+0000, which no database text can; remove it")
-
-// escaped reads the rest of a string that has escapes and gives its text.
-func (s *lineScanner) escaped(start int) (string, error) {
-	out := append(make([]byte, 0, s.at-start+32), s.in[start:s.at]...)
-	for s.at < len(s.in) {
-		c := s.in[s.at]
-		s.at++
-		switch {
-		case c == '"':
-			return string(out), nil
-		case c == 0:
-			return "", errNUL
-		case c < ' ':
-			return "", errSyntax
-		case c != '\\':
-			out = append(out, c)
-			continue
-		}
-		r, err := s.escape()
-		if err != nil {
-			return "", err
-		}
-		out = utf8.AppendRune(out, r)
-	}
-	return "", errSyntax
-}
-
-// escape reads what follows a backslash.
-func (s *lineScanner) escape() (rune, error) {
-	if s.at >= len(s.in) {
-		return 0, errSyntax
-	}
-	c := s.in[s.at]
-	s.at++
-	if c == 'u' {
-		return s.unicode()
-	}
-	const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
-	i := strings.IndexByte(from, c)
-	if i < 0 {
-		return 0, errSyntax
-	}
-	return rune(to[i]), nil
-}
-
-func (s *lineScanner) unicode() (rune, error) {
-	r, err := s.hex4()
-	switch {
-	case err != nil:
-		return 0, err
-	case r == 0:
-		return 0, errNUL
-	case r < 0xd800 || r > 0xdfff:
-		return r, nil
-	}
-	if r < 0xdc00 && strings.HasPrefix(s.in[s.at:], `\u`) {
-		s.at += 2
-		low, err := s.hex4()
-		if err != nil {
-			return 0, err
-		}
-		if low >= 0xdc00 && low <= 0xdfff {
-			return 0x10000 + (r-0xd800)<<10 + (low - 0xdc00), nil
-		}
-	}
-	return 0, errors.New("it holds half of a surrogate pair, which is not text; remove it")
-}
-
-func (s *lineScanner) hex4() (rune, error) {
-	if s.at+4 > len(s.in) {
-		return 0, errSyntax
-	}
-	v, err := strconv.ParseUint(s.in[s.at:s.at+4], 16, 16)
-	if err != nil {
-		return 0, errSyntax
-	}
-	s.at += 4
-	return rune(v), nil
 }

@@ -255,7 +255,7 @@ func (c *comparison) ownership(e *recon.Effect) rules.Ownership {
 	if e.CausedBy != "" {
 		cause := e.Identity()
 		cause.ID = e.CausedBy
-		if _, known := c.in.places[cause]; known {
+		if _, known := c.in.places.at[c.in.places.key(cause)]; known {
 			return rules.Explained
 		}
 	}

@@ -21,7 +21,79 @@ type compareInput struct {
 	operations []recon.Operation
 	effects    []recon.Effect
 	repeated   int
-	places     map[recon.EffectIdentity]int32 // of effects
+	places     identities // of effects
+}
+
+// identities finds effects by identity. The place, of which there are few, is kept as
+// a number: hashing four texts a line is a good part of reading it.
+type identities struct {
+	places map[recon.EffectIdentity]int32 // identity without id
+	last   recon.EffectIdentity           // the place asked for last, and its number
+	number int32
+	at     map[placedID]int32
+}
+
+type placedID struct {
+	place int32
+	id    string
+}
+
+func newIdentities() identities {
+	return identities{places: map[recon.EffectIdentity]int32{}, number: -1, at: map[placedID]int32{}}
+}
+
+func (x *identities) key(id recon.EffectIdentity) placedID {
+	name := id.ID
+	id.ID = ""
+	if x.number < 0 || id != x.last {
+		n, known := x.places[id]
+		if !known {
+			n = int32(len(x.places))
+			x.places[id] = n
+		}
+		x.last, x.number = id, n
+	}
+	return placedID{x.number, name}
+}
+
+// chunks collects many large values without copying them again and again, as append
+// would.
+type chunks[T any] struct {
+	full [][]T
+	last []T
+	n    int
+}
+
+const chunkSize = 2048
+
+func (c *chunks[T]) add(v T) {
+	if len(c.last) == cap(c.last) {
+		if len(c.last) > 0 {
+			c.full = append(c.full, c.last)
+		}
+		c.last = make([]T, 0, chunkSize)
+	}
+	c.last = append(c.last, v)
+	c.n++
+}
+
+func (c *chunks[T]) at(i int32) *T {
+	if n := int(i) / chunkSize; n < len(c.full) {
+		return &c.full[n][int(i)%chunkSize]
+	}
+	return &c.last[int(i)%chunkSize]
+}
+
+// joined gives all values as one slice and lets go of the chunks on the way.
+func (c *chunks[T]) joined() []T {
+	all := make([]T, 0, c.n)
+	for i := range c.full {
+		all = append(all, c.full[i]...)
+		c.full[i] = nil
+	}
+	all = append(all, c.last...)
+	c.last = nil
+	return all
 }
 
 // readBoth reads both files at the same time: decoding is most of the work.
@@ -34,7 +106,7 @@ func readBoth(ctx context.Context, o CompareOptions) (compareInput, error) {
 		return err
 	})
 	g.Go(func() error {
-		e := effectReader{name: fileName(o.EffectsName, "effects"), systems: systemsOf(o.Policies), at: map[recon.EffectIdentity]int32{}}
+		e := effectReader{name: fileName(o.EffectsName, "effects"), systems: systemsOf(o.Policies), at: newIdentities()}
 		err := eachLine(ctx, o.Effects, e.name, func(n int, line []byte) error {
 			effect, err := recon.ParseEffectIn(line, only)
 			if err != nil {
@@ -42,7 +114,7 @@ func readBoth(ctx context.Context, o CompareOptions) (compareInput, error) {
 			}
 			return e.take(effect, n)
 		})
-		in.effects, in.repeated, in.places = e.effects, e.repeated, e.at
+		in.effects, in.repeated, in.places = e.effects.joined(), e.repeated, e.at
 		return err
 	})
 	return in, g.Wait()
@@ -50,7 +122,7 @@ func readBoth(ctx context.Context, o CompareOptions) (compareInput, error) {
 
 func readOperations(ctx context.Context, o CompareOptions, only func(recon.SourceName) recon.Account) ([]recon.Operation, error) {
 	name := fileName(o.OperationsName, "operations")
-	var operations []recon.Operation
+	var operations chunks[recon.Operation]
 	lines := map[recon.OperationID]int32{}
 	err := eachLine(ctx, o.Operations, name, func(n int, line []byte) error {
 		op, err := recon.ParseOperationIn(line, only)
@@ -62,10 +134,10 @@ func readOperations(ctx context.Context, o CompareOptions, only func(recon.Sourc
 		}
 		lines[op.ID] = int32(n)
 		op.Metadata = nil // takes no part in a comparison
-		operations = append(operations, op)
+		operations.add(op)
 		return nil
 	})
-	return operations, err
+	return operations.joined(), err
 }
 
 func fileName(name, otherwise string) string {
@@ -157,9 +229,9 @@ func rest(in *bufio.Reader, line []byte) ([]byte, error) {
 type effectReader struct {
 	name     string
 	systems  map[recon.SourceName]string
-	effects  []recon.Effect
+	effects  chunks[recon.Effect]
 	lines    []int32 // that each effect was read from
-	at       map[recon.EffectIdentity]int32
+	at       identities
 	repeated int
 }
 
@@ -168,19 +240,20 @@ func (r *effectReader) take(e recon.Effect, line int) error {
 	if s, ok := r.systems[e.Source]; ok {
 		e.System = s
 	}
-	i, again := r.at[e.Identity()]
+	key := r.at.key(e.Identity())
+	i, again := r.at.at[key]
 	if !again {
-		r.at[e.Identity()] = int32(len(r.effects))
-		r.effects = append(r.effects, e)
+		r.at.at[key] = int32(r.effects.n)
+		r.effects.add(e)
 		r.lines = append(r.lines, int32(line))
 		return nil
 	}
 	r.repeated++
-	merged, field := mergeLines(r.effects[i], e)
+	merged, field := mergeLines(*r.effects.at(i), e)
 	if field != "" {
 		return fmt.Errorf("effect %s stands on line %d already, with the same status and another %s; remove the wrong line", e.ID, r.lines[i], field)
 	}
-	r.effects[i] = merged
+	*r.effects.at(i) = merged
 	return nil
 }
 
