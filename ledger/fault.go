@@ -160,10 +160,10 @@ func kindOf(code string) FaultKind {
 }
 
 // detailOf gives what of a server's error is safe to show. Texts that our own
-// triggers raise (P0001) name states and columns only.
+// triggers raise name operations, states and columns only.
 func detailOf(pg *pgconn.PgError) string {
 	switch {
-	case pg.Code == "P0001":
+	case pg.Code == "P0001", pg.Code == "23514" && pg.ConstraintName == "":
 		return pg.Message
 	case pg.ConstraintName != "":
 		return "constraint " + pg.ConstraintName
