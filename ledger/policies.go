@@ -21,8 +21,8 @@ const (
 	newestPoliciesSQL = `
 SELECT p.action, p.version, p.active, p.body
 FROM reconciler.policies p
-JOIN (SELECT n.action, max(n.version) AS version FROM reconciler.policies n WHERE n.tenant = $1 GROUP BY n.action) n
-	ON n.action = p.action AND n.version = p.version
+JOIN (SELECT n.tenant, n.action, max(n.version) AS version FROM reconciler.policies n WHERE n.tenant = $1
+	GROUP BY n.tenant, n.action) n ON n.tenant = p.tenant AND n.action = p.action AND n.version = p.version
 WHERE p.tenant = $1
 ORDER BY p.action`
 

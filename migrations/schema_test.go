@@ -2,8 +2,10 @@ package migrations_test
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -11,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
+	"github.com/seed-1c4f4dc2/reconciler/migrations"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
@@ -199,4 +202,51 @@ func asRole(a actor, role, statement string) error {
 	}
 	_, err = tx.Exec(a.t.Context(), statement)
 	return err
+}
+
+func TestAnOrdinaryUserMigratesAndIsToldWhatAnAdministratorMustRun(t *testing.T) {
+	t.Parallel()
+	pgtest.URL(t) // somebody made the group roles of this server
+	url := pgtest.EmptyURL(t)
+	admin := connect(t, url)
+	user := "migrator_" + strings.ToLower(rand.Text()[:12])
+	var database string
+	scan(t, admin, `SELECT current_database()`, &database)
+	exec(t, admin, `CREATE ROLE `+user)
+	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
+		admin, err := pgx.Connect(ctx, url)
+		must(t, err)
+		for _, statement := range []string{`DROP OWNED BY ` + user + ` CASCADE`, `DROP ROLE ` + user} {
+			if _, err := admin.Exec(ctx, statement); err != nil {
+				t.Error(err)
+			}
+		}
+		must(t, admin.Close(ctx))
+	})
+	exec(t, admin, `GRANT CREATE ON DATABASE `+database+` TO `+user)
+	asUser := url + map[bool]string{true: "&", false: "?"}[strings.Contains(url, "?")] + "options=-c%20role%3D" + user
+
+	must(t, migrations.Up(t.Context(), asUser))
+	must(t, migrations.Up(t.Context(), asUser))
+	must(t, migrations.Check(t.Context(), admin))
+	var owner string
+	scan(t, admin, `SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'reconciler.operations'::regclass`, &owner)
+	if owner != user {
+		t.Errorf("the tables belong to %s, want %s: who is no member of the owner role keeps them", owner, user)
+	}
+	statements, err := migrations.RoleStatements(t.Context(), asUser)
+	must(t, err)
+	if want := []string{`GRANT reconciler_owner TO "` + user + `"`}; !slices.Equal(statements, want) {
+		t.Fatalf("statements %q, want %q", statements, want)
+	}
+	exec(t, admin, statements[0])
+	must(t, migrations.Up(t.Context(), asUser))
+	scan(t, admin, `SELECT pg_get_userbyid(relowner) FROM pg_class WHERE oid = 'reconciler.operations'::regclass`, &owner)
+	if owner != "reconciler_owner" {
+		t.Errorf("the tables belong to %s after the statements were run", owner)
+	}
+	if statements, err = migrations.RoleStatements(t.Context(), asUser); err != nil || len(statements) != 0 {
+		t.Errorf("still to be run: %q, %v", statements, err)
+	}
 }

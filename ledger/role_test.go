@@ -1,0 +1,56 @@
+package ledger_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+func TestTheDaemonsRoleIsEnoughForEverythingThatTheLedgerDoes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := w.seed("op")
+	url := w.url + map[bool]string{true: "&", false: "?"}[strings.Contains(w.url, "?")] + "options=-c%20role%3Dreconciler_daemon"
+	led, err := ledger.Open(t.Context(), ledger.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(led.Close)
+	w.led = led
+	if role := one[string](w, `SELECT current_user`); role == "reconciler_daemon" {
+		t.Fatal("the look behind the ledger has the daemon's role too")
+	}
+
+	now := t0.Add(time.Minute)
+	w.apply(repeatable())
+	w.actOn("acted")
+	w.importing(operationLine("imported", `"state":"unknown"`))
+	h := w.hold()
+	if len(w.due(now, 10)) == 0 {
+		t.Error("nothing is due")
+	}
+	w.record(closing(h, now, o))
+	run, err := led.BeginRun(t.Context(), ledger.RunStart{Name: "sweep/stripe-main", Holder: "h", TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for what, try := range map[string]func() error{
+		"expire leases": func() error { _, err := led.ExpireLeases(t.Context(), source, now, 10); return err },
+		"set aside":     func() error { _, err := led.SetAside(t.Context(), "imported", now, "fault"); return err },
+		"snapshot":      func() error { _, err := led.Snapshot(t.Context(), now); return err },
+		"finish a run":  func() error { return led.FinishRun(t.Context(), run, ledger.RunEnd{Outcome: ledger.RunDone}) },
+		"notices":       func() error { _, err := led.DueNotices(t.Context(), now, 10); return err },
+		"release":       func() error { return led.ReleaseSource(t.Context(), h) },
+	} {
+		if err := try(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if o := w.story("op").Operation; o.State != recon.Succeeded {
+		t.Errorf("the operation is %s", o.State)
+	}
+	w.verifyChains()
+}
