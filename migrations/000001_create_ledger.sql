@@ -105,12 +105,13 @@ CREATE TABLE reconciler.operations (
 CREATE UNIQUE INDEX operations_slot ON reconciler.operations (tenant, slot) WHERE slot IS NOT NULL;
 -- Leases that are over.
 CREATE INDEX operations_leases ON reconciler.operations (tenant, source, lease_until) WHERE state = 'in_progress';
--- claim_operation by action: the one that waits longest.
+-- claim_operation by action: the one that waits longest. Of unknown ones only those whose
+-- key still serves are worth reading; they are few, however many are stuck.
 CREATE INDEX operations_waiting ON reconciler.operations
     (tenant, action, (coalesce(retry_at, created_at)), operation_id) WHERE state = 'pending';
 CREATE INDEX operations_repeatable ON reconciler.operations
-    (tenant, action, (coalesce(retry_at, lease_until, created_at)), operation_id)
-    WHERE state IN ('unknown', 'in_progress');
+    (tenant, action, key_expires_at)
+    WHERE state IN ('unknown', 'in_progress') AND last_class IS DISTINCT FROM 'stored_error';
 -- Gauges count open operations without reading closed ones.
 CREATE INDEX operations_open ON reconciler.operations (tenant, source, action, state, unknown_since)
     WHERE state NOT IN ('succeeded', 'failed');

@@ -42,6 +42,8 @@ const (
 	lockLease = 30 * time.Second
 	lockPause = 100 * time.Millisecond
 	lockTries = 1200
+
+	oldestServer = 150000
 )
 
 // Applied is one migration and when it was applied; a zero time means not yet.
@@ -190,9 +192,14 @@ func plain(err error) error {
 // the lock live in it. Two at once may race past IF NOT EXISTS; then one of them
 // meets the other's row, and the schema is there.
 func createSchema(ctx context.Context, db *sql.DB) error {
+	var version int
 	var encoding string
-	if err := db.QueryRowContext(ctx, `SHOW server_encoding`).Scan(&encoding); err != nil {
-		return fmt.Errorf("read the database's encoding: %w", err)
+	const ask = `SELECT current_setting('server_version_num')::int, current_setting('server_encoding')`
+	if err := db.QueryRowContext(ctx, ask).Scan(&version, &encoding); err != nil {
+		return fmt.Errorf("read the server's version: %w", err)
+	}
+	if version < oldestServer {
+		return fmt.Errorf("the server is PostgreSQL %d: 15 or later is needed", version/10000)
 	}
 	if encoding != "UTF8" {
 		return fmt.Errorf("the database's encoding is %s: keys and hashes need UTF8; create it with ENCODING 'UTF8' TEMPLATE template0", encoding)
