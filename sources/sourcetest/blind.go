@@ -134,13 +134,13 @@ func everywhere(t *testing.T, b *bench) {
 func contextEnds(t *testing.T, b *bench) {
 	s := b.done(t, "one")
 	src := b.Source(t, 1)
-	ended, cancel := context.WithCancel(context.Background())
+	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	ans, err := src.Ask(ended, []sources.Question{s.question}, b.Now)
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v, want the context's", err)
 	}
-	short, stop := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	short, stop := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer stop()
 	b.Break(Hangs, 0)
 	late, err := src.Ask(short, []sources.Question{s.question}, b.Now)
@@ -158,12 +158,12 @@ func contextEnds(t *testing.T, b *bench) {
 
 func probe(t *testing.T, b *bench) {
 	src := b.Source(t, 3)
-	if err := src.Probe(context.Background()); err != nil {
+	if err := src.Probe(t.Context()); err != nil {
 		t.Errorf("Probe: %v, though the provider answers", err)
 	}
 	for fault, kinds := range faults {
 		b.Break(fault, 0)
-		err := b.Source(t, 3).Probe(context.Background())
+		err := b.Source(t, 3).Probe(t.Context())
 		b.Mend()
 		var told *sources.Error
 		if !errors.As(err, &told) || !slices.Contains(kinds, told.Kind) {

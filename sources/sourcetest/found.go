@@ -60,12 +60,15 @@ func smallPages(t *testing.T, b *bench) {
 			b.Advance(time.Second) // some share a second, some do not
 		}
 	}
+	// Without marks there is no shorter way than the list.
+	oldest := all[0].question
+	oldest.Key, oldest.Marks = "", nil
 	for size := 1; size <= 3; size++ {
-		ans := b.ask(t, b.Source(t, size), all[0].question)
+		ans := b.ask(t, b.Source(t, size), oldest)
 		for _, s := range all {
 			b.mustFind(t, ans, s)
 		}
-		if _, ok := silent(b.Source(t, size), ans, all[0].question); !ok {
+		if _, ok := silent(b.Source(t, size), ans, oldest); !ok {
 			t.Errorf("pages of %d: no complete look, though nothing failed", size)
 		}
 	}
@@ -87,6 +90,9 @@ func duplicates(t *testing.T, b *bench) {
 }
 
 func lateFailure(t *testing.T, b *bench) {
+	if b.Final {
+		return
+	}
 	s := b.done(t, "late")
 	src := b.Source(t, 3)
 	b.ask(t, src, s.question)

@@ -9,7 +9,6 @@
 package sourcetest
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -21,14 +20,17 @@ import (
 // Provider is a fake provider, empty at first, on a clock of its own.
 type Provider interface {
 	// Source gives a new source under test that looks at this provider and asks for
-	// pages of the given size. Its requests time out within a second.
+	// pages of the given size. Its requests time out within a second, and it keeps no
+	// connections: net/http sends a GET again by itself over one that died, and the
+	// suite counts requests.
 	Source(t *testing.T, pageSize int) sources.Source
 	// Now is the provider's clock, Advance moves it.
 	Now() time.Time
 	Advance(d time.Duration)
 	// Make makes a completed effect now, as a sender would, and gives its id.
 	Make(t *testing.T, e Effect) string
-	// FailLate lets an effect fail that was completed, as providers do days later.
+	// FailLate lets an effect fail that was completed, as providers do days later. It is
+	// not called where Harness.Final says that they do not.
 	FailLate(t *testing.T, e Effect, id string)
 	// SetLag lets whatever is made from now on be seen only d later.
 	SetLag(d time.Duration)
@@ -92,6 +94,8 @@ type Harness struct {
 	Parent func(n int) string
 	// Currency is one that the provider knows.
 	Currency string
+	// Final says that a completed effect of this kind never fails later.
+	Final bool
 }
 
 // Exercise runs the whole suite.
@@ -177,7 +181,7 @@ func (b *bench) done(t *testing.T, name string) sent {
 func (b *bench) ask(t *testing.T, src sources.Source, batch ...sources.Question) sources.Answer {
 	t.Helper()
 	before, _ := b.Requests()
-	ans, err := src.Ask(context.Background(), batch, b.Now)
+	ans, err := src.Ask(t.Context(), batch, b.Now)
 	if err != nil {
 		t.Fatalf("Ask: %v; a fault of the provider is a blind look, not an error", err)
 	}

@@ -21,7 +21,7 @@ import (
 // requests; a 429 ends the batch at once, and so do two requests in a row that find
 // Stripe out of reach. What is then left is told by one blind look a group.
 func (s *Source) Ask(ctx context.Context, batch []sources.Question, now func() time.Time) (sources.Answer, error) {
-	a := &asking{Source: s, now: now, seen: map[recon.EffectIdentity]sighting{}}
+	a := &asking{Source: s, now: now, seen: map[recon.EffectIdentity]*sighting{}}
 	groups, foreign := partition(batch, s.places)
 	for _, g := range foreign {
 		a.refuse(g)
@@ -43,7 +43,7 @@ type asking struct {
 	stopped *sources.Error // why nothing more is asked
 	looks   []recon.Look
 	spare   trail // requests that belong to no look yet: the next one takes them
-	seen    map[recon.EffectIdentity]sighting
+	seen    map[recon.EffectIdentity]*sighting
 }
 
 // sighting is an object as it was last read.
@@ -198,7 +198,7 @@ func (a *asking) keep(e recon.Effect, o object) {
 	if before, ok := a.seen[e.Identity()]; ok {
 		e.Key = before.effect.Key
 	}
-	a.seen[e.Identity()] = sighting{effect: e, raw: o.reduced(a.marker)}
+	a.seen[e.Identity()] = &sighting{effect: e, raw: o.reduced(a.marker)}
 }
 
 // inGroup gives what was seen of a group.
@@ -226,7 +226,7 @@ func (a *asking) answer() (sources.Answer, error) {
 		a.looks[n-1].Calls += a.spare.calls
 	}
 	ans.Looks = a.looks
-	all := slices.SortedFunc(maps.Values(a.seen), func(x, y sighting) int {
+	all := slices.SortedFunc(maps.Values(a.seen), func(x, y *sighting) int {
 		return cmp.Or(x.effect.CreatedAt.Compare(y.effect.CreatedAt), compareIdentity(x.effect.Identity(), y.effect.Identity()))
 	})
 	for _, s := range all {

@@ -88,34 +88,50 @@ func open(t *testing.T, s stripe.Settings, o stripe.Options) *stripe.Source {
 	return src
 }
 
-// refunds is the fake as a provider of refunds.
-type refunds struct {
+// provider is the fake as a provider of effects of one kind.
+type provider struct {
 	fake
+	make func(f fake, e sourcetest.Effect, metadata map[string]string) (id string, err error)
 }
 
-func (p refunds) Source(t *testing.T, pageSize int) sources.Source {
+func (p provider) Source(t *testing.T, pageSize int) sources.Source {
 	return open(t, p.settings(), stripe.Options{PageSize: pageSize, Timeout: 300 * time.Millisecond})
 }
 
-func (p refunds) Advance(d time.Duration) { p.Add(d) }
+func (p provider) Advance(d time.Duration) { p.Add(d) }
 
-func (p refunds) Make(t *testing.T, e sourcetest.Effect) string {
+func (p provider) Make(t *testing.T, e sourcetest.Effect) string {
 	t.Helper()
-	r := stripetest.Refund{
-		Account: e.At.Account, Mode: e.At.Mode, Charge: e.Parent, Key: e.Key,
-		Amount: e.Money.Minor, Currency: e.Money.Currency, Metadata: map[string]string{"customer": "Jane"},
-	}
+	metadata := map[string]string{"customer": "Jane"}
 	if e.Reference != "" {
-		r.Metadata[marker] = e.Reference
+		metadata[marker] = e.Reference
 	}
-	made, err := p.AddRefund(r)
+	id, err := p.make(p.fake, e, metadata)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made.ID
+	return id
 }
 
-func (p refunds) FailLate(t *testing.T, e sourcetest.Effect, id string) {
+func makeRefund(f fake, e sourcetest.Effect, metadata map[string]string) (string, error) {
+	r, err := f.AddRefund(stripetest.Refund{Account: e.At.Account, Mode: e.At.Mode, Charge: e.Parent, Key: e.Key,
+		Amount: e.Money.Minor, Currency: e.Money.Currency, Metadata: metadata})
+	return r.ID, err
+}
+
+func makeCharge(f fake, e sourcetest.Effect, metadata map[string]string) (string, error) {
+	c, err := f.AddCharge(stripetest.Charge{Account: e.At.Account, Mode: e.At.Mode, PaymentIntent: e.Parent, Key: e.Key,
+		Amount: e.Money.Minor, Currency: e.Money.Currency, Metadata: metadata})
+	return c.ID, err
+}
+
+func makeIntent(f fake, e sourcetest.Effect, metadata map[string]string) (string, error) {
+	i, err := f.AddPaymentIntent(stripetest.PaymentIntent{Account: e.At.Account, Mode: e.At.Mode, Customer: e.Parent, Key: e.Key,
+		Amount: e.Money.Minor, Currency: e.Money.Currency, Metadata: metadata})
+	return i.ID, err
+}
+
+func (p provider) FailLate(t *testing.T, e sourcetest.Effect, id string) {
 	t.Helper()
 	r := stripetest.Refund{ID: id, Account: e.At.Account, Mode: e.At.Mode}
 	if err := p.TurnRefund(r, stripetest.Turn{Status: "failed", Reason: "expired_or_canceled_card"}); err != nil {
@@ -123,11 +139,11 @@ func (p refunds) FailLate(t *testing.T, e sourcetest.Effect, id string) {
 	}
 }
 
-func (p refunds) SetLag(d time.Duration) {
+func (p provider) SetLag(d time.Duration) {
 	p.Server.SetLag(stripetest.Lag{List: d, Retrieve: d, Search: d, Events: d})
 }
 
-func (p refunds) Break(f sourcetest.Fault, good int) {
+func (p provider) Break(f sourcetest.Fault, good int) {
 	var n atomic.Int64
 	fault := faults[f]
 	fault.Times = stripetest.Always
@@ -136,9 +152,9 @@ func (p refunds) Break(f sourcetest.Fault, good int) {
 	p.Script(fault)
 }
 
-func (p refunds) Mend() { p.ClearFaults() }
+func (p provider) Mend() { p.ClearFaults() }
 
-func (p refunds) Requests() (all, writes int) {
+func (p provider) Requests() (all, writes int) {
 	for _, n := range p.Counts() {
 		all += n
 	}
@@ -160,12 +176,26 @@ var faults = map[sourcetest.Fault]stripetest.Fault{
 
 func TestTheSourceKeepsTheContract(t *testing.T) {
 	t.Parallel()
-	sourcetest.Exercise(t, sourcetest.Harness{
-		Kind: "refund", Currency: "EUR",
-		Home:     recon.Account{Account: "acct_1", Mode: "live"},
-		Away:     recon.Account{Account: "acct_1", Mode: "test"},
-		Stranger: recon.Account{Account: "acct_9", Mode: "live"},
-		Parent:   func(n int) string { return "ch_" + strconv.Itoa(n) },
-		Open:     func(t *testing.T) sourcetest.Provider { return refunds{newFake(t)} },
-	})
+	for _, kind := range []struct {
+		name   string
+		parent string // prefix of the parents that the suite lists by
+		make   func(fake, sourcetest.Effect, map[string]string) (string, error)
+		final  bool
+	}{
+		{"refund", "ch_", makeRefund, false},
+		{"charge", "pi_", makeCharge, true},
+		{"payment_intent", "cus_", makeIntent, true},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			t.Parallel()
+			sourcetest.Exercise(t, sourcetest.Harness{
+				Kind: kind.name, Currency: "EUR", Final: kind.final,
+				Home:     recon.Account{Account: "acct_1", Mode: "live"},
+				Away:     recon.Account{Account: "acct_1", Mode: "test"},
+				Stranger: recon.Account{Account: "acct_9", Mode: "live"},
+				Parent:   func(n int) string { return kind.parent + strconv.Itoa(n) },
+				Open:     func(t *testing.T) sourcetest.Provider { return provider{newFake(t), kind.make} },
+			})
+		})
+	}
 }

@@ -187,8 +187,6 @@ func (a *asking) learn(ctx context.Context, g group, id, key string, t *trail) (
 			return nil, fault, err
 		}
 	}
-	s := a.seen[identity]
-	s.effect.Key = key
-	a.seen[identity] = s
+	a.seen[identity].effect.Key = key
 	return []recon.EffectIdentity{identity}, nil, nil
 }

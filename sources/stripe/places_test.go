@@ -1,0 +1,119 @@
+package stripe_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+)
+
+func TestTheKeysOwnAccountIsAskedOnceAndAnotherOneIsBlind(t *testing.T) {
+	t.Parallel()
+	tests := []struct {
+		name   string
+		status int
+		body   string
+		want   recon.Outcome
+		fault  sources.Kind
+	}{
+		{"the right account", 200, `{"id":"acct_1","object":"account"}`, recon.Absent, ""},
+		{"another account", 200, `{"id":"acct_2","object":"account","email":"acct_1"}`, recon.Blind, sources.WrongAccount},
+		{"a key that may not read its account", 403, `{"error":{"type":"invalid_request_error","code":"more_permissions_required"}}`, recon.Absent, ""},
+		{"an account that is not ours to open", 403, `{"error":{"type":"invalid_request_error","code":"account_invalid"}}`, recon.Blind, sources.WrongAccount},
+		{"a key that was revoked", 401, `{"error":{"type":"invalid_request_error"}}`, recon.Blind, sources.BadCredentials},
+		{"an outage", 503, ``, recon.Blind, sources.Unavailable},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			asked := 0
+			srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path == "/v1/account" {
+					asked++
+					w.WriteHeader(tt.status)
+					_, _ = w.Write([]byte(tt.body))
+					return
+				}
+				_, _ = fmt.Fprintf(w, page, "")
+			})
+			set := srv.one()
+			set.Account = "acct_1"
+			src := open(t, set, stripe.Options{})
+			q := question("op-1", newClock().now.Add(-time.Hour))
+			for range 2 {
+				ans := ask(t, src, q)
+				if l := ans.Looks[0]; len(ans.Looks) != 1 || l.Outcome != tt.want || l.Fault != string(tt.fault) {
+					t.Errorf("looks %+v, want one, %s %q", ans.Looks, tt.want, tt.fault)
+				}
+			}
+			if known := tt.status == 200 || tt.want == recon.Absent; known && asked != 1 {
+				t.Errorf("asked %d times for the account, want once", asked)
+			}
+		})
+	}
+}
+
+func TestAConnectedAccountIsAskedWithItsHeader(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	id := f.refund(t, stripetest.Refund{Account: "acct_shop", Mode: "live"}, "op-1")
+	q := question("op-1", f.Now().Add(-time.Hour))
+	q.Account = "acct_shop"
+	src := open(t, f.settings(), stripe.Options{})
+	for _, effectID := range []string{"", id} {
+		q.EffectID = effectID
+		if got := f.asks(t, src, q); !slices.Equal(ids(got), []string{id}) || got.Effects[0].Account != "acct_shop" {
+			t.Errorf("found %+v, want %s of acct_shop", got.Effects, id)
+		}
+	}
+	q.Account = "acct_1"
+	if got := f.asks(t, src, q); len(got.Effects) != 0 {
+		t.Errorf("the platform shows %v, which is its connected account's", ids(got))
+	}
+}
+
+func TestRequestsAreToldToTheObserver(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.Script(stripetest.Fault{Kind: stripetest.RateLimited, Path: "/v1/refunds", Nth: 2})
+	got := map[string]int{}
+	src := open(t, f.settings(), stripe.Options{OnRequest: func(endpoint, code string) { got[endpoint+" "+code]++ }})
+	for range 2 {
+		f.asks(t, src, question("op-1", f.Now().Add(-time.Hour)))
+	}
+	want := map[string]int{"GET /v1/account 404": 1, "GET /v1/refunds 200": 1, "GET /v1/refunds 429": 1}
+	for name, n := range want {
+		if got[name] != n {
+			t.Errorf("%s: %d, want %d (all: %v)", name, got[name], n, got)
+		}
+	}
+}
+
+func TestOurOwnBudgetIsBlindAndNoError(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	set := f.settings()
+	set.PerSecond = 1
+	src := open(t, set, stripe.Options{})
+	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
+	defer cancel()
+	ans, err := src.Ask(ctx, []sources.Question{question("op-1", f.Now().Add(-time.Hour))}, f.Now)
+	if err != nil {
+		t.Fatalf("Ask: %v", err)
+	}
+	if l := ans.Looks[0]; l.Outcome != recon.Blind || l.Fault != string(sources.RateLimited) {
+		t.Errorf("look is %s %q, want blind rate_limited: one request a second was allowed, and two were needed", l.Outcome, l.Fault)
+	}
+	var told *sources.Error
+	if err := src.Probe(ctx); !errors.As(err, &told) {
+		t.Errorf("Probe gives %v, want an error of the source", err)
+	}
+}
