@@ -1,0 +1,201 @@
+package rules_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+func contains(s, part string) bool { return strings.Contains(s, part) }
+
+// unknownAt is an operation that became unknown when it was sent, whose key never
+// expires, so that the ladder stands alone.
+func unknownAt() *builder {
+	return lost().policy(patient).op(func(o *recon.Operation) {
+		o.UnknownSince, o.KeyExpiresAt, o.SentAt = sent, time.Time{}, time.Time{}
+	})
+}
+
+func TestTheLadderIsOfMomentsSinceItBecameUnknown(t *testing.T) {
+	t.Parallel()
+	const m, h, d = time.Minute, time.Hour, 24 * time.Hour
+	for _, tt := range []struct{ now, next time.Duration }{
+		{0, 30 * time.Second}, {29 * time.Second, 30 * time.Second}, {30 * time.Second, m}, {m, 5 * m}, {6 * m, 15 * m}, {16 * m, h},
+		{2 * h, 3 * h}, {3 * h, 6 * h}, {7 * h, 12 * h}, {13 * h, d}, {d, 2 * d}, {2*d - time.Second, 2 * d}, {5*d + h, 6 * d},
+	} {
+		now := sent.Add(tt.now)
+		incomplete := listed(now)
+		incomplete.Complete = false
+		if got := unknownAt().looks(incomplete).decide(now).Check.Next; !got.Equal(sent.Add(tt.next)) {
+			t.Errorf("after %v the next look is after %v, want %v", tt.now, got.Sub(sent), tt.next)
+		}
+	}
+}
+
+func TestABlindLookUsesNoRungAndIsTriedAgainSoon(t *testing.T) {
+	t.Parallel()
+	b, now := unknownAt(), sent.Add(7*time.Hour)
+	want := []time.Duration{30 * time.Second, time.Minute, 2 * time.Minute, 4 * time.Minute, 8 * time.Minute, 10 * time.Minute, 10 * time.Minute}
+	for i, w := range want {
+		b.c.Looks = []recon.Look{blindAt(now)}
+		d := b.decide(now)
+		if got := d.Check.Next.Sub(now); got != w || d.Check.Blinds != i+1 || d.Check.Looks != 0 || !d.Blind {
+			t.Fatalf("blind %d: next after %v, want %v (%+v)", i+1, got, w, d.Check)
+		}
+		b.c.Check, b.c.Findings, now = d.Check, append(b.c.Findings, d.Findings...), d.Check.Next
+	}
+	incomplete := listed(now)
+	incomplete.Complete = false
+	b.c.Looks = []recon.Look{incomplete}
+	if d := b.decide(now); d.Check.Blinds != 0 || d.Check.Looks != 1 || !d.Check.Next.Equal(sent.Add(12*time.Hour)) {
+		t.Errorf("after the outage: %+v", d.Check)
+	}
+}
+
+func TestAPassThatAskedNothingLeavesThePlan(t *testing.T) {
+	t.Parallel()
+	plan := sent.Add(40 * time.Minute)
+	d := unknownAt().check(func(k *recon.Check) { k.Next = plan }).decide(late)
+	if !d.Check.Next.Equal(plan) || d.Blind {
+		t.Errorf("next %v, want %v; blind %v", d.Check.Next, plan, d.Blind)
+	}
+}
+
+func TestOneLookIsPlannedBeforeTheKeyExpires(t *testing.T) {
+	t.Parallel()
+	// The key expires after a day; half an hour is kept back, ten minutes are to decide.
+	expiry := sent.Add(24*time.Hour - 30*time.Minute - 10*time.Minute)
+	now := sent.Add(13 * time.Hour)
+	if got := lost().policy(patient).looks(blindAt(now), listedElsewhere(now)).decide(now).Check.Next; !got.Equal(expiry) {
+		t.Errorf("next look %v, want %v", got, expiry)
+	}
+	if got := lost().policy(patient).looks(listedElsewhere(expiry)).decide(expiry).Check.Next; got.Equal(expiry) || !got.After(expiry) {
+		t.Errorf("next look %v is not after %v", got, expiry)
+	}
+}
+
+// listedElsewhere is heard and says nothing of the operation.
+func listedElsewhere(at time.Time) recon.Look {
+	l := listed(at)
+	l.Parent = "ch_2"
+	return l
+}
+
+func TestWhatAPersonHasIsLookedAtDaily(t *testing.T) {
+	t.Parallel()
+	d := lost().state(recon.ManualReview).looks(listed(late)).decide(late)
+	if want := late.Add(24 * time.Hour); !d.Check.Next.Equal(want) {
+		t.Errorf("next look %v, want %v", d.Check.Next, want)
+	}
+}
+
+func TestALiveLeaseIsWaitedFor(t *testing.T) {
+	t.Parallel()
+	end := late.Add(45 * time.Second)
+	d := lost().op(func(o *recon.Operation) { o.State, o.LeaseUntil = recon.InProgress, end }).looks(listed(late)).decide(late)
+	undisturbed(t, d, late)
+	if !d.Check.Next.Equal(end) {
+		t.Errorf("next look %v, want %v", d.Check.Next, end)
+	}
+}
+
+func TestClosedOperationsAreReverified(t *testing.T) {
+	t.Parallel()
+	owned := refund("re_1", func(e *recon.Effect) { e.Owner = "op_1" })
+	b := lost().effects(refund("re_1"))
+	d := b.decide(late)
+	within := func(rung time.Duration, base, next time.Time) {
+		t.Helper()
+		if off := next.Sub(base) - rung; off < -rung/5 || off > rung/5 {
+			t.Errorf("next look %v after closing, want %v ± a fifth", next.Sub(base), rung)
+		}
+	}
+	const day = 24 * time.Hour
+	within(day, late, d.Check.Next)
+	b = lost().state(recon.Succeeded).op(func(o *recon.Operation) { o.ClosedAt, o.EffectID = late, "re_1" }).effects(owned)
+	b.c.Check = d.Check
+	for _, rung := range []time.Duration{7 * day, 30 * day, 90 * day} {
+		now := b.c.Check.Next
+		b.c.Looks = []recon.Look{blindAt(now)}
+		if d := b.decide(now); !d.Blind || !d.Check.Next.Equal(now.Add(30*time.Second)) || d.Check.Rung != b.c.Check.Rung {
+			t.Fatalf("a blind look used a rung: %+v", d.Check)
+		}
+		b.c.Looks = []recon.Look{listed(now, owned)}
+		d := b.decide(now)
+		within(rung, late, d.Check.Next)
+		b.c.Check = d.Check
+	}
+	now := b.c.Check.Next
+	b.c.Looks = []recon.Look{listed(now, owned)}
+	if d := b.decide(now); !d.Check.Next.IsZero() {
+		t.Errorf("after the last rung there is a look at %v", d.Check.Next)
+	}
+}
+
+func TestRungsInThePastAtImportAreSkipped(t *testing.T) {
+	t.Parallel()
+	now := sent.AddDate(0, 0, 50)
+	owned := refund("re_1", func(e *recon.Effect) { e.Owner = "op_1" })
+	d := lost().state(recon.Succeeded).op(func(o *recon.Operation) { o.ClosedAt, o.EffectID = sent, "re_1" }).effects(owned).looks(listed(now, owned)).decide(now)
+	if got := d.Check.Next.Sub(sent); got < 72*24*time.Hour || got > 108*24*time.Hour {
+		t.Errorf("next look %v after closing, want the rung of 90 days", got)
+	}
+}
+
+func TestJitterIsOfTheOperation(t *testing.T) {
+	t.Parallel()
+	next := func(id recon.OperationID) time.Time {
+		e := refund("re_1", func(e *recon.Effect) { e.Reference = string(id) })
+		return lost().op(func(o *recon.Operation) { o.ID = id }).effects(e).decide(late).Check.Next
+	}
+	if !next("op_1").Equal(next("op_1")) {
+		t.Error("the same operation has two plans")
+	}
+	if next("op_1").Equal(next("op_2")) && next("op_2").Equal(next("op_3")) {
+		t.Error("operations closed together are looked at together")
+	}
+}
+
+func TestAgeRules(t *testing.T) {
+	t.Parallel()
+	t.Run("given up when the source answers and nothing is known", func(t *testing.T) {
+		t.Parallel()
+		now := sent.Add(73 * time.Hour)
+		b := func() *builder { return lost().op(func(o *recon.Operation) { o.Account = "" }) }
+		d := b().looks(listedElsewhere(now)).decide(now)
+		demand(t, d, wants{"give_up", recon.ManualReview, "", kinds(recon.FindUnresolved)})
+		d = b().looks(blindAt(now)).decide(now)
+		demand(t, d, wants{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)})
+		if !d.Blind {
+			t.Error("an outage of three days is not blind")
+		}
+	})
+	t.Run("giving up keeps the finding that is open", func(t *testing.T) {
+		t.Parallel()
+		now := sent.Add(73 * time.Hour)
+		open := lost().decide(late).Findings
+		d := lost().open(open...).looks(listedElsewhere(now)).decide(now)
+		demand(t, d, wants{rule: "give_up", to: recon.ManualReview})
+		if len(d.Ends) != 0 {
+			t.Errorf("ends %v", d.Ends)
+		}
+	})
+	t.Run("unresolved from the moment that it became unknown", func(t *testing.T) {
+		t.Parallel()
+		since := func(o *recon.Operation) { o.UnknownSince = late.Add(-14 * time.Minute) }
+		demand(t, lost().op(since).looks(listedElsewhere(late)).decide(late), wants{rule: "wait", to: recon.Unknown})
+		now := late.Add(time.Minute)
+		demand(t, lost().op(since).looks(listedElsewhere(now)).decide(now), wants{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)})
+	})
+	t.Run("what nobody can verify goes to a person at once", func(t *testing.T) {
+		t.Parallel()
+		now := sent.Add(time.Second)
+		fax := func() *builder {
+			return lost().sheet(func(s *recon.Sheet) { *s = recon.Sheet{} }).policy(func(p *recon.Policy) { p.Unverifiable = "accepted" })
+		}
+		demand(t, fax().decide(now), wants{"unverifiable", recon.ManualReview, "", kinds(recon.FindUnresolved)})
+		demand(t, fax().sheet(func(s *recon.Sheet) { s.Webhooks = true }).decide(now), wants{rule: "wait", to: recon.Unknown})
+	})
+}
