@@ -266,7 +266,7 @@ func MetricsPage() string {
 	return "| metric | labels | what it tells |\n|---|---|---|\n" + strings.Join(lines, "\n") + "\n"
 }
 
-var descText = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*)", constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
+var descText = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "(.*?)"(?:, unit: "[^"]*")?, constLabels: \{.*\}, variableLabels: \{(.*)\}\}$`)
 
 // tableLine reads a description, which has no other way to be read.
 func tableLine(d *prometheus.Desc) string {
