@@ -73,7 +73,7 @@ func TestActingThroughTheLedgerIsActingThroughTheFunctions(t *testing.T) {
 	until := t0.Add(20 * time.Second)
 	diff(t, "claimed", ledger.ClaimAnswer{Claimed: true, OperationID: "op", Key: "k-op", Request: json.RawMessage(`{"charge": "ch_1"}`),
 		Marker: ledger.Marker{Name: "operation_id", Value: "op"}, Token: claim.Token, Attempt: 1, LeaseUntil: until,
-		SendBefore: until, State: recon.InProgress, Verdict: "send"}, claim)
+		SendBefore: until, SendWithinSeconds: 20, State: recon.InProgress, Verdict: "send"}, claim)
 	finished, err := w.led.Finish(ctx, ledger.FinishRequest{OperationID: "op", Token: claim.Token, Class: recon.ClassSucceeded,
 		EffectID: "re_1", Result: json.RawMessage(`{"id":"re_1","card":"4242"}`), RequestID: "req_1"})
 	if err != nil {
@@ -317,5 +317,30 @@ func TestVerifyOfAnOperationThatIsNotThere(t *testing.T) {
 	var missing *ledger.NotFoundError
 	if _, err := w.led.Verify(t.Context(), "nobody"); !errors.As(err, &missing) {
 		t.Errorf("%v, want not found", err)
+	}
+}
+
+func TestAFinishThatClosesWhatPeopleWereToldOfIsLookedAtAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, told := range []bool{false, true} {
+		w := actingWorld(t)
+		if _, err := w.led.OpenOperation(t.Context(), intent("op")); err != nil {
+			t.Fatal(err)
+		}
+		claim, err := w.led.Claim(t.Context(), ledger.ClaimRequest{OperationID: "op", Holder: "worker"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if told {
+			w.record(ledger.Batch{Now: t0, Findings: []recon.Finding{{Kind: recon.FindUnresolved, Certainty: recon.Proof,
+				Source: source, Operations: []recon.OperationID{"op"}, Reason: "Nobody knows.", State: recon.FindingOpen}}})
+		}
+		_, err = w.led.Finish(t.Context(), ledger.FinishRequest{OperationID: "op", Token: claim.Token, Class: recon.ClassSucceeded, EffectID: "re_1"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if due := w.due(t0, 10); (len(due) == 1) != told {
+			t.Errorf("told: %t; due at once: %d operations", told, len(due))
+		}
 	}
 }

@@ -59,7 +59,7 @@ type Operation struct {
 	LastClass     AttemptClass // of the last finished attempt; empty before
 	InDoubt       bool         // some attempt may have had an effect that nobody reported
 	Attempts      int
-	Released      bool // a granted release that no claim has used
+	Released      bool // a granted release that no claim has used, one that lapsed too
 	PolicyVersion int
 }
 

@@ -151,6 +151,8 @@ func (v *view) refusesRelease() string {
 		return "its key was not sent, so a repeat could do it twice"
 	case p.Class == recon.Irreversible && p.Repeat != recon.RepeatSameKey:
 		return "its class is irreversible and the policy allows no repeat"
+	case op.Released:
+		return "it was released before and nobody sent it"
 	case op.LastClass == recon.ClassStoredError:
 		return "the provider stored an error under its key, so a repeat brings nothing else"
 	case p.PerOperation > 0 && op.Attempts >= p.PerOperation:

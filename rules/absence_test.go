@@ -183,6 +183,9 @@ func TestAReleaseIsRefused(t *testing.T) {
 			return b.op(func(o *recon.Operation) { o.Marks = []recon.Mark{recon.MarkReference} })
 		}, "its key was not sent"},
 		{"for an irreversible action that may not repeat", func(b *builder) *builder { return b.policy(func(p *recon.Policy) { p.Repeat = recon.RepeatNever }) }, "its class is irreversible"},
+		{"when an earlier release lapsed unused", func(b *builder) *builder {
+			return b.op(func(o *recon.Operation) { o.Released = true })
+		}, "it was released before and nobody sent it"},
 		{"after a stored error", func(b *builder) *builder {
 			return b.op(func(o *recon.Operation) { o.LastClass = recon.ClassStoredError })
 		}, "the provider stored an error"},

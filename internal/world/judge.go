@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
@@ -174,8 +175,12 @@ func closedByEvidence(s recon.Story) bool {
 	return false
 }
 
+// collectPosts takes the messages as they stand, those that still wait for a person
+// first.
 func (w *World) collectPosts(v *Verdict) {
-	for _, m := range w.slack.Messages(destination) {
+	messages := w.slack.Messages(destination)
+	slices.SortStableFunc(messages, func(a, b slacktest.Message) int { return cmp.Compare(min(a.Edits, 1), min(b.Edits, 1)) })
+	for _, m := range messages {
 		v.Posts = append(v.Posts, m.Text)
 	}
 	v.Messages = len(v.Posts)

@@ -54,37 +54,46 @@ func (t Tale) truth() string {
 	return strings.Join(all, "; ")
 }
 
-// conclusions lists the ledger's decisions that changed something, and on what.
+// maxConclusions bounds what one tale tells; a bouncing operation has dozens.
+const maxConclusions = 4
+
+// conclusions lists the ledger's decisions that changed something, each with the look
+// that decided it. Of many it tells the first ones and the last.
 func (t Tale) conclusions() []string {
 	looks := map[string]recon.Look{}
 	for _, l := range t.Story.Looks {
 		looks[l.ID] = l
 	}
-	var said []string
+	var said [][]string
 	for _, e := range t.Story.Journal {
 		var body struct {
 			From, To recon.State
 			Reason   string
 			LookIDs  []string `json:"look_ids"`
 		}
-		if json.Unmarshal(e.Body, &body) != nil || e.Kind != recon.EntryDecision {
+		if e.Kind != recon.EntryDecision || json.Unmarshal(e.Body, &body) != nil {
 			continue
 		}
 		text := clockOf(e.At) + " "
 		if body.From != body.To {
-			text += string(body.From) + " → " + string(body.To) + ": "
+			text += string(body.From) + " → " + string(body.To) + ". "
 		}
-		said = append(said, text+body.Reason)
-		for _, id := range body.LookIDs {
-			if l, ok := looks[id]; ok {
-				said = append(said, fmt.Sprintf("      evidence: %s %s: %s", clockOf(l.At), t.Story.Question(l), t.Story.Answer(l)))
+		lines := []string{text + body.Reason}
+		if n := len(body.LookIDs); n > 0 && body.From != body.To {
+			if l, ok := looks[body.LookIDs[n-1]]; ok {
+				lines = append(lines, fmt.Sprintf("evidence: %s %s: %s", clockOf(l.At), t.Story.Question(l), t.Story.Answer(l)))
 			}
 		}
+		said = append(said, lines)
 	}
 	if len(said) == 0 {
 		return []string{string(t.Story.Operation.State) + ", by the agent's own answer"}
 	}
-	return said
+	if over := len(said) - maxConclusions; over > 0 {
+		more := []string{fmt.Sprintf("… %d more of the same kind …", over+1)}
+		said = slices.Concat(said[:maxConclusions-2], [][]string{more}, said[len(said)-1:])
+	}
+	return slices.Concat(said...)
 }
 
 // people says who was told of it.
@@ -103,6 +112,9 @@ func (t Tale) people() string {
 	return strings.Join(told, "; ")
 }
 
+// shownPosts is how many messages the story shows.
+const shownPosts = 4
+
 // sum writes the totals and what to do next.
 func (v Verdict) sum(out io.Writer) {
 	fmt.Fprintf(out, "\nIn all: %d refunds asked for, %d made. Of %d the agent had no definite answer;\n",
@@ -114,8 +126,8 @@ func (v Verdict) sum(out io.Writer) {
 	for _, f := range v.Faults {
 		fmt.Fprintf(out, "  WRONG %s\n", f)
 	}
-	fmt.Fprintf(out, "\n%d messages would have gone out, such as:\n", v.Messages)
-	for _, p := range v.Posts[:min(3, len(v.Posts))] {
+	fmt.Fprintf(out, "\n%d messages would have gone out, and are edited when they end. Some that still wait for a person:\n", v.Messages)
+	for _, p := range v.Posts[:min(shownPosts, len(v.Posts))] {
 		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimSpace(p), "\n", "\n  | "))
 	}
 }

@@ -69,8 +69,8 @@ type World struct {
 // Run simulates a world from its beginning to its end and judges it. The error is one
 // of the simulation; what the product did wrong is in the verdict.
 func Run(ctx context.Context, o Options) (Verdict, error) {
-	if o.Operations < 1 || o.Operations > maxOperations {
-		return Verdict{}, fmt.Errorf("operations: %d is not between 1 and %d", o.Operations, maxOperations)
+	if o.Operations < 1 || o.Operations > MaxOperations {
+		return Verdict{}, fmt.Errorf("operations: %d is not between 1 and %d", o.Operations, MaxOperations)
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -90,8 +90,8 @@ func Run(ctx context.Context, o Options) (Verdict, error) {
 	return w.judge(ctx)
 }
 
-// maxOperations bounds a world, so that a slip of the keyboard does not fill a disk.
-const maxOperations = 20_000
+// MaxOperations bounds a world, so that a slip of the keyboard does not fill a disk.
+const MaxOperations = 20_000
 
 // build starts the provider, the workspace and the product.
 func (w *World) build(ctx context.Context) error {
@@ -235,10 +235,15 @@ func (w *World) live(ctx context.Context) error {
 }
 
 // tick is one minute of the daemon: the open operations, the closed ones on their
-// ladder, and the messages that are due.
+// ladder, and the messages that are due. A minute in which nothing is due is passed
+// over, which is most of a simulated night.
 func (w *World) tick(ctx context.Context) error {
+	idle, err := w.idle(ctx)
+	if err != nil || idle {
+		return err
+	}
 	options := sweep.Options{Now: w.clock.now, Tick: w.clock.now().Format(time.RFC3339)}
-	_, err := w.sweeps.Run(ctx, options)
+	_, err = w.sweeps.Run(ctx, options)
 	if err == nil && w.clock.now().Minute() == 0 {
 		_, err = w.sweeps.Reverify(ctx, options)
 	}
@@ -251,6 +256,18 @@ func (w *World) tick(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// idle reports whether a sweep would have nothing to do. While the provider is down
+// there are probes, and on the full hour closed operations.
+func (w *World) idle(ctx context.Context) (bool, error) {
+	now := w.clock.now()
+	since := now.Sub(epoch)
+	if now.Minute() == 0 || since >= outageStart && since < outageEnd+20*time.Minute {
+		return false, nil
+	}
+	due, err := w.ledger.Due(ctx, ledger.Scope{Source: sourceName}, now, 1)
+	return len(due) == 0, err
 }
 
 // close ends what build started, last first.

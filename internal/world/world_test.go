@@ -6,12 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/internal/world"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
-func run(t *testing.T, seed uint64, operations int) world.Verdict {
+// live runs a world in a database of its own and gives its verdict, with the JSON and
+// the story that the demo would print.
+func live(t *testing.T, seed uint64, operations int) (v world.Verdict, printed string) {
 	t.Helper()
 	start := time.Now()
 	v, err := world.Run(t.Context(), world.Options{Seed: seed, Operations: operations, DatabaseURL: pgtest.EmptyURL(t)})
@@ -19,20 +23,53 @@ func run(t *testing.T, seed uint64, operations int) world.Verdict {
 		t.Fatal(err)
 	}
 	t.Logf("seed %d: %d operations in %s", seed, operations, time.Since(start).Round(time.Millisecond))
-	return v
+	var out bytes.Buffer
+	if err := json.NewEncoder(&out).Encode(v); err != nil {
+		t.Fatal(err)
+	}
+	if err := v.Tell(&out); err != nil {
+		t.Fatal(err)
+	}
+	return v, out.String()
 }
 
 func TestEverySeedEndsInTheTruth(t *testing.T) {
 	t.Parallel()
-	v := run(t, 1, 300)
-	for _, f := range v.Faults {
-		t.Error(f)
+	for seed := range uint64(3) {
+		v, _ := live(t, 100+seed, 60)
+		for _, f := range v.Faults {
+			t.Errorf("seed %d: %s", 100+seed, f)
+		}
 	}
-	var story bytes.Buffer
-	if err := v.Tell(&story); err != nil {
-		t.Fatal(err)
+}
+
+func TestTheUsualDemoHasEveryKindOfTrouble(t *testing.T) {
+	t.Parallel()
+	v, printed := live(t, 1, 300)
+	if v.Wrong != 0 {
+		t.Errorf("wrong: %v", v.Faults)
 	}
-	b, _ := json.Marshal(v)
-	t.Logf("%s\n%s", b, story.String())
-	_ = recon.FindBlind
+	if diff := cmp.Diff(v.Planted, v.Findings); diff != "" {
+		t.Errorf("findings differ from what was planted (-planted +found):\n%s", diff)
+	}
+	total := 0
+	for _, n := range v.Planted {
+		total += n
+	}
+	if len(v.Planted) < 3 || total < 5 {
+		t.Errorf("planted %v: want at least three kinds and five in all", v.Planted)
+	}
+	if v.ClosedByEvidence == 0 || v.Escalated == 0 || v.Messages == 0 || v.Findings[recon.FindBlind] != 1 {
+		t.Errorf("the world is too quiet: %+v", v)
+	}
+	t.Log(printed)
+}
+
+func TestTheSameSeedGivesTheSameResult(t *testing.T) {
+	t.Parallel()
+	_, first := live(t, 7, 80)
+	_, second := live(t, 7, 80)
+	if diff := cmp.Diff(first, second); diff != "" {
+		t.Errorf("two runs of one seed differ:\n%s", diff)
+	}
 }

@@ -16,7 +16,8 @@ WITH moved AS (
             WHEN r.state = 'unknown' THEN $2
             ELSE o.unknown_since END,
         lease_token = CASE WHEN r.state = 'in_progress' THEN o.lease_token END,
-        released = r.state = 'pending' AND (r.released OR o.released),
+        -- A release that lapsed unused is remembered until a claim, so that it is not granted again and again.
+        released = r.state IN ('pending', 'unknown') AND (r.released OR o.released),
         retry_at = CASE WHEN NOT r.released AND r.state NOT IN ('succeeded', 'failed') THEN o.retry_at END,
         slot = CASE WHEN r.state NOT IN ('succeeded', 'failed') THEN coalesce(o.slot, r.slot) END,
         version = o.version + 1,

@@ -7,10 +7,14 @@ DECLARE
         THEN 'indeterminate' ELSE asked.class END; -- a success that cannot be named cannot be checked
     entry text;
     closes boolean;
+    told boolean;
     due timestamptz;
 BEGIN
     op.state := reconciler.state_after(class, op.in_doubt, coalesce((policy -> 'repeat_answer')::boolean, false));
     closes := op.state IN ('succeeded', 'failed');
+    -- People were told of it: the next sweep looks at it at once and ends what no longer holds.
+    told := closes AND EXISTS (SELECT 1 FROM reconciler.findings f
+        WHERE f.tenant = op.tenant AND f.operation_ids && ARRAY[op.operation_id] AND f.state NOT IN ('settled', 'ended'));
     IF class = 'not_sent' AND NOT op.in_doubt THEN
         op.sent_at := NULL; -- no attempt so far did anything, and the provider has not seen the key
         op.key_expires_at := NULL;
@@ -23,7 +27,8 @@ BEGIN
         ELSE op.unknown_since END;
     op.retry_at := CASE WHEN NOT closes THEN now + reconciler.back_off(policy, op.attempts) END;
     due := CASE
-        WHEN closes THEN reconciler.first_reverification(now)
+        WHEN told THEN now
+        WHEN closes THEN reconciler.first_reverification(op.operation_id, now)
         WHEN op.state = 'pending' THEN greatest(
             op.created_at + (policy ->> 'stale_pending')::interval, now + (policy ->> 'check_after')::interval)
         ELSE reconciler.planned_check(now + (policy ->> 'check_after')::interval, op.key_expires_at, policy, now) END;
@@ -42,7 +47,7 @@ BEGIN
         WHERE o.tenant = op.tenant AND o.operation_id = op.operation_id;
     INSERT INTO reconciler.journal (tenant, operation_id, seq, kind, at, body, hash)
         VALUES (op.tenant, op.operation_id, op.chain_seq, 'attempt_finished', now, entry, op.chain_head);
-    UPDATE reconciler.checks c SET closed = closes, next_check = due, rung = 0
+    UPDATE reconciler.checks c SET closed = closes AND NOT told, next_check = due, rung = 0
         WHERE c.tenant = op.tenant AND c.operation_id = op.operation_id;
     RETURN jsonb_build_object('state', op.state, 'applied', true) || reconciler.verdict_of(op.state)
         || jsonb_strip_nulls(jsonb_build_object('retry_after_seconds', reconciler.retry_after(op, policy, now)));
