@@ -95,7 +95,7 @@ type provider struct {
 }
 
 func (p provider) Source(t *testing.T, pageSize int) sources.Source {
-	return open(t, p.settings(), stripe.Options{PageSize: pageSize, Timeout: 300 * time.Millisecond})
+	return open(t, p.settings(), stripe.Options{PageSize: pageSize, Timeout: 500 * time.Millisecond})
 }
 
 func (p provider) Advance(d time.Duration) { p.Add(d) }
