@@ -102,9 +102,10 @@ func (s Story) SafeRetryUntil() time.Time {
 	return s.Operation.KeyExpiresAt.Add(-s.Policy.KeyMargin.Std())
 }
 
-// SafeRetry says in words how long a repeat under the same key stays safe. It is
-// empty for a closed operation, for which the question does not arise.
-func (s Story) SafeRetry(now time.Time) string {
+// SafeRetry says in words how long a repeat under the same key stays safe: how long
+// from now, and when in a zone, since a message is read later than it is written. It
+// is empty for a closed operation, for which the question does not arise.
+func (s Story) SafeRetry(now time.Time, zone *time.Location) string {
 	until := s.SafeRetryUntil()
 	switch {
 	case s.Operation.State == Succeeded || s.Operation.State == Failed:
@@ -114,11 +115,11 @@ func (s Story) SafeRetry(now time.Time) string {
 	case until.IsZero():
 		return "nothing was sent yet"
 	case !now.Before(until):
-		return "safe retry ended " + Duration(now.Sub(until)).Text() + " ago: sending it again could do it twice"
+		return "safe retry ended " + Duration(now.Sub(until)).Text() + " ago, at " + TimeText(until, zone) + ": sending it again could do it twice"
 	case s.Operation.LastClass == ClassStoredError:
 		return "a retry with the same key only repeats the provider's stored error"
 	}
-	return "safe retry ends in " + Duration(until.Sub(now)).Text() + ", same key only"
+	return "safe retry ends in " + Duration(until.Sub(now)).Text() + ", at " + TimeText(until, zone) + ", same key only"
 }
 
 // Since is when the operation's outcome came into question: when it became unknown,

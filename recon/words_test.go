@@ -70,10 +70,10 @@ func TestTheSafeRetryWindowIsToldAsItIs(t *testing.T) {
 		now  string
 		want string
 	}{
-		{"open, time left", unknown, keys, "2026-03-01T22:20:00Z", "safe retry ends in 3 h 10 min, same key only"},
-		{"the last second", unknown, keys, "2026-03-02T01:29:59Z", "safe retry ends in 1 s, same key only"},
-		{"the margin has begun", unknown, keys, "2026-03-02T01:30:00Z", "safe retry ended 0 s ago: sending it again could do it twice"},
-		{"long over", unknown, keys, "2026-03-03T01:30:00Z", "safe retry ended 1 d ago: sending it again could do it twice"},
+		{"open, time left", unknown, keys, "2026-03-01T22:20:00Z", "safe retry ends in 3 h 10 min, at 2026-03-02 01:30:00 UTC, same key only"},
+		{"the last second", unknown, keys, "2026-03-02T01:29:59Z", "safe retry ends in 1 s, at 2026-03-02 01:30:00 UTC, same key only"},
+		{"the margin has begun", unknown, keys, "2026-03-02T01:30:00Z", "safe retry ended 0 s ago, at 2026-03-02 01:30:00 UTC: sending it again could do it twice"},
+		{"long over", unknown, keys, "2026-03-03T01:30:00Z", "safe retry ended 1 d ago, at 2026-03-02 01:30:00 UTC: sending it again could do it twice"},
 		{"a stored error answers every retry", stored, keys, "2026-03-01T22:20:00Z", "a retry with the same key only repeats the provider's stored error"},
 		{"no keys", Operation{Source: "post", State: Unknown}, Policy{}, "2026-03-01T22:20:00Z", "there is no safe retry: the provider keeps no keys"},
 		{"not sent", Operation{Source: "stripe-main", State: Pending}, keys, "2026-03-01T22:20:00Z", "nothing was sent yet"},
@@ -82,7 +82,7 @@ func TestTheSafeRetryWindowIsToldAsItIs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got := Story{Operation: tt.op, Policy: tt.pol}.SafeRetry(at(tt.now))
+			got := Story{Operation: tt.op, Policy: tt.pol}.SafeRetry(at(tt.now), nil)
 			if got != tt.want {
 				t.Errorf("got %q, want %q", got, tt.want)
 			}

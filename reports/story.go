@@ -42,11 +42,7 @@ func (p *page) state(s recon.Story) {
 	p.row("Tried", tried(o))
 	p.row("Effect", o.EffectID)
 	p.row("Error", o.ErrorCode)
-	safe := s.SafeRetry(p.now)
-	if until := s.SafeRetryUntil(); safe != "" && p.now.Before(until) {
-		safe += ", until " + p.when(until)
-	}
-	p.row("Safe retry", strings.TrimPrefix(safe, "safe retry "))
+	p.row("Safe retry", strings.TrimPrefix(s.SafeRetry(p.now, p.zone), "safe retry "))
 	switch next := s.Check.Next; {
 	case next.IsZero() && o.State.Open():
 		p.row("Next check", "none is planned")

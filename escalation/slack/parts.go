@@ -50,9 +50,6 @@ func (v view) fields() slackgo.Block {
 	var fields []*slackgo.TextBlockObject
 	add := func(label, value string) { fields = append(fields, field(label, escape.Replace(value))) }
 	if safe := v.safeRetry(); safe != "" {
-		if until := v.Story.SafeRetryUntil(); v.Now.Before(until) {
-			safe += " (until " + clock(until, v.Now, v.zone) + ")"
-		}
 		add("Safe retry", first(strings.TrimPrefix(safe, "safe retry ")))
 	}
 	add("By itself", v.next())
@@ -69,7 +66,7 @@ func (v view) safeRetry() string {
 	if v.head.Kind != recon.FindUnresolved && v.head.Kind != recon.FindMissing {
 		return ""
 	}
-	return v.Story.SafeRetry(v.Now)
+	return v.Story.SafeRetry(v.Now, v.zone)
 }
 
 // next says what happens without anybody, and when.
@@ -82,14 +79,14 @@ func (v view) next() string {
 	case !next.After(v.Now):
 		s = "It is asked again now"
 	default:
-		s = fmt.Sprintf("It is asked again in %s (%s)", span(next, v.Now), clock(next, v.Now, v.zone))
+		s = fmt.Sprintf("It is asked again in %s, at %s", span(next, v.Now), clock(next, v.Now, v.zone))
 	}
 	giveUp := v.Story.Since().Add(v.Story.Policy.GiveUpAfter.Std())
 	switch {
 	case state == recon.ManualReview:
 		return s + ". Only proof closes it; else it waits for a person."
 	case v.head.Kind == recon.FindUnresolved && v.Story.Policy.GiveUpAfter > 0 && giveUp.After(v.Now):
-		return s + ", then less often. Without an answer it goes to manual review in " + span(giveUp, v.Now) + "."
+		return s + ", then less often. Without an answer it goes to manual review at " + clock(giveUp, v.Now, v.zone) + "."
 	}
 	return s + "."
 }
@@ -202,5 +199,6 @@ func (v view) ids() slackgo.Block {
 		}
 		parts = append(parts, fmt.Sprintf("*%s* %s", escape.Replace(bare(recon.Noun(e.Kind))), code(e.ID, shownID)))
 	}
-	return mrkdwn(strings.Join(parts, " · ") + "\nMore: " + code(command(o.ID), maxCommand+40))
+	return mrkdwn(strings.Join(parts, " · ") + "\nMore: " + code(command(o.ID), maxCommand+40) +
+		"\nWritten " + recon.TimeText(v.Now, v.zone))
 }
