@@ -19,7 +19,8 @@ import (
 
 // Ask answers a batch: see the package comment for its plan. It makes at most 2,000
 // requests; a 429 ends the batch at once, and so do two requests in a row that find
-// Stripe out of reach. What is then left is told by one blind look a group.
+// Stripe out of reach, or five that bring no answer. Refused credentials end their
+// group. What is then left is told by one blind look a group.
 func (s *Source) Ask(ctx context.Context, batch []sources.Question, now func() time.Time) (sources.Answer, error) {
 	a := &asking{Source: s, now: now, seen: map[recon.EffectIdentity]*sighting{}}
 	groups, foreign := partition(batch, s.places)
@@ -40,7 +41,9 @@ type asking struct {
 	now     func() time.Time
 	calls   int
 	outages int            // requests in a row that found Stripe out of reach
+	faults  int            // requests in a row that brought no answer of any kind
 	stopped *sources.Error // why nothing more is asked
+	closed  *sources.Error // why nothing more is asked in this group
 	looks   []recon.Look
 	spare   trail // requests that belong to no look yet: the next one takes them
 	seen    map[recon.EffectIdentity]*sighting
@@ -54,6 +57,7 @@ type sighting struct {
 
 // group asks all that one account, mode and kind is asked.
 func (a *asking) group(ctx context.Context, g group) error {
+	a.closed = nil
 	if fault := a.halted(); fault != nil {
 		a.blind(g, trail{}, fault)
 		return nil
@@ -81,7 +85,7 @@ func (a *asking) group(ctx context.Context, g group) error {
 	return a.byKey(ctx, g)
 }
 
-// halted gives why nothing more is asked in this batch, or nil.
+// halted gives why nothing more is asked, or nil.
 func (a *asking) halted() *sources.Error {
 	switch {
 	case a.stopped != nil:
@@ -90,7 +94,10 @@ func (a *asking) halted() *sources.Error {
 	case a.calls >= maxCalls:
 		a.stopped = a.fault("ask", sources.RateLimited, errors.New("the batch needs more requests than one Ask may make"))
 	}
-	return a.stopped
+	if a.stopped != nil {
+		return a.stopped
+	}
+	return a.closed
 }
 
 // do makes one request of the batch, unless the batch was given up.
@@ -108,22 +115,31 @@ func (a *asking) do(request func() (*exchange, *sources.Error, error)) (*exchang
 
 // judge decides after each request whether the batch goes on.
 func (a *asking) judge(fault *sources.Error) {
-	if fault == nil {
-		a.outages = 0
+	var reply replyError
+	if fault == nil || errors.As(fault.Err, &reply) && reply.missing() {
+		a.outages, a.faults = 0, 0
 		return
 	}
+	a.faults++
 	switch fault.Kind {
 	case sources.RateLimited:
 		a.quietUntil = a.now().Add(fault.RetryAfter)
 		a.stopped = fault
 	case sources.Unavailable, sources.Timeout:
-		if a.outages++; a.outages >= maxOutages {
-			a.stopped = fault
-		}
+		a.outages++
+	case sources.BadCredentials, sources.WrongAccount:
+		a.closed = fault // the next account, or kind, may be open
+		a.outages = 0
 	default:
 		a.outages = 0
 	}
+	if a.outages >= maxOutages || a.faults >= maxFaults {
+		a.stopped = fault
+	}
 }
+
+// forgive forgets a fault that says nothing about the requests to come.
+func (a *asking) forgive() { a.closed, a.faults, a.outages = nil, 0, 0 }
 
 // trail collects what the requests of one look said.
 type trail struct {

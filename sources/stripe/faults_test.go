@@ -335,9 +335,9 @@ func TestRetryAfterIsHonouredAndBounded(t *testing.T) {
 	}
 }
 
-func TestARateLimitEndsTheBatchAtOnceAndAnOutageAfterTwo(t *testing.T) {
+func TestABatchIsGivenUpWhereItBringsNothing(t *testing.T) {
 	t.Parallel()
-	for status, most := range map[int]int64{429: 1, 503: 2} {
+	for status, most := range map[int]int64{429: 1, 503: 2, 401: 1, 403: 1, 200: 5, 400: 5} {
 		srv := serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) })
 		var batch []sources.Question
 		for i := range 50 {
@@ -349,7 +349,7 @@ func TestARateLimitEndsTheBatchAtOnceAndAnOutageAfterTwo(t *testing.T) {
 		if n := srv.hits.Load(); n > most {
 			t.Errorf("status %d: %d requests, want at most %d", status, n, most)
 		}
-		if len(ans.Looks) > 3 {
+		if len(ans.Looks) > 6 {
 			t.Errorf("status %d: %d looks for one outage; an outage of an hour must not fill the ledger", status, len(ans.Looks))
 		}
 		for _, q := range batch {

@@ -38,6 +38,9 @@ func (a *asking) identify(ctx context.Context, g group) (bool, error) {
 			a.blind(g, trail{}, fault)
 			return true, nil
 		}
+		if fault != nil {
+			a.forgive() // a key may be good without this permission
+		}
 	}
 	if g.place.opens == isWrong {
 		a.blind(g, trail{}, a.fault("GET /v1/account", sources.WrongAccount,

@@ -171,11 +171,12 @@ func (a *asking) byWindow(ctx context.Context, g group, questions []sources.Ques
 		a.density[g.id] = r.perSecond()
 	}
 	a.tell(g, r)
+	halted := a.halted() != nil
 	var singles, early []sources.Question
 	for i, q := range asked {
 		_, ok := singleOf(q)
 		switch {
-		case ok && i >= reached && !left[i].forced && a.stopped == nil:
+		case ok && i >= reached && !left[i].forced && !halted:
 			singles = append(singles, q)
 		case !q.From.Before(r.at):
 			early = append(early, q) // no window up to now holds its beginning

@@ -71,6 +71,7 @@ func (a *asking) bySearch(ctx context.Context, g group, questions []sources.Ques
 			var reply replyError
 			if errors.As(fault.Err, &reply) && reply.Status < 429 {
 				a.noSearch[g.id] = at
+				a.forgive() // the list needs no permission to search
 			}
 			a.spare.calls += t.calls
 			return nil

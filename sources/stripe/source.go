@@ -23,6 +23,8 @@ const (
 	// maxOutages is how many requests in a row may find Stripe out of reach before the
 	// rest of the batch is given up.
 	maxOutages = 2
+	// maxFaults is the same for requests that bring no answer for any reason.
+	maxFaults = 5
 	// overlap is how much earlier a list begins than the oldest question, because
 	// Stripe's times are whole seconds and rounded down.
 	overlap = 2 * time.Second
