@@ -37,8 +37,8 @@ func TestAFindingIsToldOnceAndItsMessageEditedWhenItEnds(t *testing.T) {
 	if len(edited) != 1 || edited[0].TS != posted[0].TS || edited[0].Edits != 1 {
 		t.Fatalf("got %d messages, edited %d times, want the same one edited once", len(edited), edited[0].Edits)
 	}
-	if text := edited[0].Plain(); !strings.Contains(text, "Ended: refund of 42.00 EUR for order:4417") {
-		t.Errorf("the edit does not say that it ended:\n%s", text)
+	if text := edited[0].Plain(); !strings.Contains(text, "Ended: refund of 42.00 EUR for order:4417") || !strings.Contains(text, "It was found, completed and equal") {
+		t.Errorf("the edit does not say that and how it ended:\n%s", text)
 	}
 	want(t, "posts", s.calls("chat.postMessage"), "ok")
 	want(t, "edits", s.calls("chat.update"), "ok")

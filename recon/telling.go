@@ -1,6 +1,7 @@
 package recon
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 	"time"
@@ -129,4 +130,34 @@ func (s Story) Since() time.Time {
 		return s.Operation.UnknownSince
 	}
 	return s.Operation.CreatedAt
+}
+
+// Ending says when and how a finding ended: in its own words, else in those of the
+// decision that ended it. It is zero and empty while the finding is open.
+func (s Story) Ending(f Finding) (at time.Time, how string) {
+	if f.Open() {
+		return time.Time{}, ""
+	}
+	at, how = f.EndedAt, f.Ending
+	for _, e := range s.Journal {
+		var body struct {
+			Reason string
+			Ended  []struct{ ID string }
+		}
+		if json.Unmarshal(e.Body, &body) != nil {
+			continue // an entry that we cannot read ended nothing that we know of
+		}
+		for _, ended := range body.Ended {
+			if ended.ID != f.ID || f.ID == "" {
+				continue
+			}
+			if f.EndedAt.IsZero() {
+				at = e.At
+			}
+			if f.Ending == "" {
+				how = body.Reason // the last one holds: it may have been open twice
+			}
+		}
+	}
+	return at, how
 }

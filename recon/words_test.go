@@ -119,3 +119,36 @@ func TestAnAnswerNamesOnlyTheOperationsOwnEffects(t *testing.T) {
 		})
 	}
 }
+
+func TestHowAFindingEndedIsToldByItOrByTheDecisionThatEndedIt(t *testing.T) {
+	t.Parallel()
+	first, second := time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC), time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)
+	s := Story{Journal: []Entry{
+		{At: first, Body: []byte(`not json`)},
+		{At: first, Body: []byte(`{"reason":"Found.","ended":[{"id":"f1","kind":"unresolved"}]}`)},
+		{At: second, Body: []byte(`{"reason":"Found again.","ended":[{"id":"f2"},{"id":"f1"}]}`)},
+		{At: second.Add(time.Hour), Body: []byte(`{"reason":"Something else."}`)},
+	}}
+	tests := []struct {
+		name string
+		f    Finding
+		at   time.Time
+		how  string
+	}{
+		{"open", Finding{ID: "f1"}, time.Time{}, ""},
+		{"by its own words", Finding{ID: "f1", State: FindingEnded, EndedAt: first, Ending: "Adopted."}, first, "Adopted."},
+		{"by the last decision that ended it", Finding{ID: "f1", State: FindingEnded}, second, "Found again."},
+		{"its own time, the decision's words", Finding{ID: "f1", State: FindingSettled, EndedAt: first}, first, "Found again."},
+		{"nobody says", Finding{ID: "f3", State: FindingEnded}, time.Time{}, ""},
+		{"without an id nobody can say", Finding{State: FindingEnded}, time.Time{}, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			at, how := s.Ending(tt.f)
+			if !at.Equal(tt.at) || how != tt.how {
+				t.Errorf("got %v %q, want %v %q", at, how, tt.at, tt.how)
+			}
+		})
+	}
+}

@@ -159,13 +159,13 @@ func (p *page) findings(s recon.Story) {
 	for _, open := range []bool{true, false} {
 		for _, f := range s.Findings {
 			if f.Open() == open {
-				p.finding(f)
+				p.finding(s, f)
 			}
 		}
 	}
 }
 
-func (p *page) finding(f recon.Finding) {
+func (p *page) finding(s recon.Story, f recon.Finding) {
 	p.text("  ", fmt.Sprintf("%s, %s: %s", f.Kind, state(f), f.Kind.Text()))
 	if f.Reason != "" {
 		p.text("    ", f.Reason)
@@ -178,7 +178,8 @@ func (p *page) finding(f recon.Finding) {
 		p.text("    → ", f.Kind.Advice())
 		return
 	}
-	p.text("    ended ", strings.TrimSuffix(p.when(f.EndedAt)+": "+f.Ending, ": "))
+	at, how := s.Ending(f)
+	p.text("    ended ", strings.TrimSuffix(p.when(at)+": "+how, ": "))
 }
 
 func state(f recon.Finding) string {

@@ -87,15 +87,16 @@ func StoryJSON(w io.Writer, s recon.Story) error {
 		d.Effects = append(d.Effects, line)
 	}
 	for _, f := range s.Findings {
-		d.Findings = append(d.Findings, findingOf(f))
+		d.Findings = append(d.Findings, findingOf(s, f))
 	}
 	return writeJSON(w, d)
 }
 
-func findingOf(f recon.Finding) findingDocument {
+func findingOf(s recon.Story, f recon.Finding) findingDocument {
+	at, how := s.Ending(f)
 	d := findingDocument{ID: f.ID, Kind: f.Kind, Certainty: f.Certainty, State: recon.FindingState(state(f)), Source: f.Source,
 		Operations: emptyNotNull(f.Operations), EffectIDs: []string{}, Effects: emptyNotNull(f.Effects),
-		Observed: emptyNotNull(f.Observed), Reason: f.Reason, OpenedAt: f.OpenedAt.UTC(), EndedAt: orNull(f.EndedAt), Ending: f.Ending}
+		Observed: emptyNotNull(f.Observed), Reason: f.Reason, OpenedAt: f.OpenedAt.UTC(), EndedAt: orNull(at), Ending: how}
 	for _, e := range f.Effects {
 		d.EffectIDs = append(d.EffectIDs, e.ID)
 	}

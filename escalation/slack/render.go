@@ -96,7 +96,7 @@ func (v view) open() rendered {
 // ended shows that nobody is needed any more, and why.
 func (v view) ended() rendered {
 	title := v.Story.Title()
-	how := v.About.Ending
+	at, how := v.Story.Ending(v.About)
 	if how == "" {
 		how = "it no longer holds"
 	}
@@ -112,8 +112,8 @@ func (v view) ended() rendered {
 	}
 	r.add(v.repeat())
 	when := "*Ended*"
-	if !v.About.EndedAt.IsZero() {
-		when = fmt.Sprintf("*Ended %s, after %s*", clock(v.About.EndedAt, v.Now, v.zone), span(v.About.EndedAt, v.About.OpenedAt))
+	if !at.IsZero() {
+		when = fmt.Sprintf("*Ended %s, after %s*", clock(at, v.Now, v.zone), span(at, v.About.OpenedAt))
 	}
 	r.add(mrkdwn(when + "\nIt was told because " + escape.Replace(kindText(v.About.Kind)) + "."))
 	r.add(text(lines([]string{first(how), "The operation is now " + v.Story.Operation.State.Text() + "."}, maxSection)))
