@@ -88,6 +88,15 @@ var verdictOf = map[recon.State]string{
 	recon.Unknown: "unknown_reconciliation_required", recon.Succeeded: "succeeded", recon.Failed: "failed_safe_to_retry",
 }
 
+// pair is one operation and its model.
+type pair struct {
+	actor
+	*model
+	id    string
+	in    object
+	stale []string // tokens of leases that are over
+}
+
 // TestActingFollowsTheModel drives one operation through any order of claims, finishes,
 // stale finishes, repeated openings and waits, and holds every answer against the model.
 func TestActingFollowsTheModel(t *testing.T) {
@@ -106,87 +115,91 @@ func TestActingFollowsTheModel(t *testing.T) {
 		in := refund.with(object{"action": p.Action})
 		id := a.call("open_operation", in).text("operation_id")
 		in["id"] = id
-		m := &model{policy: p, now: a.now(), state: recon.Pending, calls: map[string]int{}}
-		var stale []string
+		m := &pair{actor: a, model: &model{policy: p, now: a.now(), state: recon.Pending, calls: map[string]int{}}, id: id, in: in}
 		rt.Repeat(map[string]func(*rapid.T){
-			"wait": func(rt *rapid.T) {
-				d := rapid.SampledFrom([]time.Duration{time.Second, 30 * time.Second, time.Minute, 10 * time.Minute, 20 * time.Hour}).Draw(rt, "d")
-				a.advance(d)
-				m.now = m.now.Add(d)
-			},
-			"claim": func(rt *rapid.T) {
-				call := rapid.SampledFrom([]string{"", "c1", "c2"}).Draw(rt, "call")
-				lease := time.Duration(rapid.IntRange(1, 90).Draw(rt, "lease")) * time.Second
-				changes := object{"lease_seconds": int(lease / time.Second)}
-				if call != "" {
-					changes["call"] = call
-				}
-				lease = min(lease, time.Minute)
-				if m.state == recon.InProgress && !m.live() {
-					stale = append(stale, m.token)
-				}
-				m.endLease()
-				want := m.mayClaim(call, lease)
-				got := a.claim(id, changes)
-				if got["claimed"] != want {
-					rt.Fatalf("claim by %q: %v, want claimed %v of %+v", call, got, want, m)
-				}
-				if want {
-					m.claim(call, lease, got.text("token"))
-					if got["verdict"] != "send" || got["attempt"] != float64(m.attempts) {
-						rt.Fatalf("claim: %v", got)
-					}
-				} else if got["verdict"] != verdictOf[m.state] || got["token"] != nil {
-					rt.Fatalf("claim of %s: %v", m.state, got)
-				}
-			},
-			"finish": func(rt *rapid.T) {
-				class := rapid.SampledFrom([]recon.AttemptClass{recon.ClassSucceeded, recon.ClassAccepted, recon.ClassRefused,
-					recon.ClassNotSent, recon.ClassStoredError, recon.ClassIndeterminate}).Draw(rt, "class")
-				effect := rapid.Bool().Draw(rt, "effect")
-				changes := object{}
-				if effect {
-					changes["effect_id"] = "re_1"
-				}
-				live, token := m.live(), m.token
-				if token == "" || rapid.IntRange(0, 4).Draw(rt, "which token") == 0 {
-					live, token = false, rapid.SampledFrom(append(stale, "made up")).Draw(rt, "token")
-				}
-				got := a.finish(id, token, string(class), changes)
-				if live {
-					stale = append(stale, m.token)
-					m.finish(class, effect)
-					m.retryAt = a.retryAt(id)
-				}
-				if got["applied"] != live || got["state"] != string(m.state) || got["verdict"] != verdictOf[m.state] {
-					rt.Fatalf("finish %s (effect %v, live %v): %v, want %s", class, effect, live, got, m.state)
-				}
-				if !m.state.Open() {
-					return
-				}
-				if live && m.retryAt.Sub(m.now) > time.Minute {
-					rt.Fatalf("it waits until %v, now is %v", m.retryAt, m.now)
-				}
-			},
-			"open again": func(rt *rapid.T) {
-				if got := a.call("open_operation", in); got["verdict"] != "existing" || got["state"] != string(m.state) {
-					rt.Fatalf("opened again: %v, want existing and %s", got, m.state)
-				}
-			},
-			"": func(rt *rapid.T) {
-				if got := a.row(id, "state"); got != string(m.state) {
-					rt.Fatalf("the state is %s, want %s", got, m.state)
-				}
-				if got := a.row(id, "attempts"); got != fmt.Sprint(m.attempts) || m.attempts > p.PerOperation {
-					rt.Fatalf("%s attempts, want %d of at most %d", got, m.attempts, p.PerOperation)
-				}
-				if got := a.row(id, "sent_at") == "null"; got != m.sent.IsZero() {
-					rt.Fatalf("sent_at is null: %v, want %v", got, m.sent.IsZero())
-				}
-			},
+			"wait": m.wait, "claim": m.claims, "finish": m.finishes, "open again": m.opensAgain, "": m.agree,
 		})
 	})
 	a.checkChains()
+}
+
+func (m *pair) wait(rt *rapid.T) {
+	d := rapid.SampledFrom([]time.Duration{time.Second, 30 * time.Second, time.Minute, 10 * time.Minute, 20 * time.Hour}).Draw(rt, "d")
+	m.advance(d)
+	m.model.now = m.model.now.Add(d)
+}
+
+func (m *pair) claims(rt *rapid.T) {
+	call := rapid.SampledFrom([]string{"", "c1", "c2"}).Draw(rt, "call")
+	seconds := rapid.IntRange(1, 90).Draw(rt, "lease")
+	changes := object{"lease_seconds": seconds}
+	if call != "" {
+		changes["call"] = call
+	}
+	lease := min(time.Duration(seconds)*time.Second, time.Minute)
+	if m.state == recon.InProgress && !m.live() {
+		m.stale = append(m.stale, m.token)
+	}
+	m.endLease()
+	want := m.mayClaim(call, lease)
+	got := m.actor.claim(m.id, changes)
+	if got["claimed"] != want {
+		rt.Fatalf("claim by %q: %v, want claimed %v of %+v", call, got, want, m.model)
+	}
+	if !want {
+		if got["verdict"] != verdictOf[m.state] || got["token"] != nil {
+			rt.Fatalf("claim of %s: %v", m.state, got)
+		}
+		return
+	}
+	m.model.claim(call, lease, got.text("token"))
+	if got["verdict"] != "send" || got["attempt"] != float64(m.attempts) {
+		rt.Fatalf("claim: %v", got)
+	}
+}
+
+func (m *pair) finishes(rt *rapid.T) {
+	class := rapid.SampledFrom([]recon.AttemptClass{recon.ClassSucceeded, recon.ClassAccepted, recon.ClassRefused,
+		recon.ClassNotSent, recon.ClassStoredError, recon.ClassIndeterminate}).Draw(rt, "class")
+	effect := rapid.Bool().Draw(rt, "effect")
+	changes := object{}
+	if effect {
+		changes["effect_id"] = "re_1"
+	}
+	live, token := m.live(), m.token
+	if token == "" || rapid.IntRange(0, 4).Draw(rt, "which token") == 0 {
+		live, token = false, rapid.SampledFrom(append(m.stale, "made up")).Draw(rt, "token")
+	}
+	got := m.actor.finish(m.id, token, string(class), changes)
+	if live {
+		m.stale = append(m.stale, m.token)
+		m.model.finish(class, effect)
+		m.model.retryAt = m.actor.retryAt(m.id)
+	}
+	if got["applied"] != live || got["state"] != string(m.state) || got["verdict"] != verdictOf[m.state] {
+		rt.Fatalf("finish %s (effect %v, live %v): %v, want %s", class, effect, live, got, m.state)
+	}
+	if live && m.state.Open() && m.model.retryAt.Sub(m.model.now) > time.Minute {
+		rt.Fatalf("it waits until %v, now is %v", m.model.retryAt, m.model.now)
+	}
+}
+
+func (m *pair) opensAgain(rt *rapid.T) {
+	if got := m.call("open_operation", m.in); got["verdict"] != "existing" || got["state"] != string(m.state) {
+		rt.Fatalf("opened again: %v, want existing and %s", got, m.state)
+	}
+}
+
+func (m *pair) agree(rt *rapid.T) {
+	if got := m.row(m.id, "state"); got != string(m.state) {
+		rt.Fatalf("the state is %s, want %s", got, m.state)
+	}
+	if got := m.row(m.id, "attempts"); got != fmt.Sprint(m.attempts) || m.attempts > m.model.policy.PerOperation {
+		rt.Fatalf("%s attempts, want %d of at most %d", got, m.attempts, m.model.policy.PerOperation)
+	}
+	if got := m.row(m.id, "sent_at") == "null"; got != m.sent.IsZero() {
+		rt.Fatalf("sent_at is null: %v, want %v", got, m.sent.IsZero())
+	}
 }
 
 func (a actor) retryAt(id string) (at time.Time) {
