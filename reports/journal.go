@@ -150,8 +150,8 @@ func finished(b entryBody) string {
 // consequences says what the entry changed.
 func consequences(k recon.EntryKind, b entryBody) string {
 	var parts []string
-	if b.From != b.To && b.From != "" && b.To != "" {
-		parts = append(parts, string(b.From)+" → "+string(b.To))
+	if b.From != b.To && b.From != "" && b.To != "" && k != recon.EntryStarted { // which says it by itself
+		parts = append(parts, "now "+string(b.To))
 	}
 	if b.EffectID != "" {
 		parts = append(parts, "effect "+b.EffectID)

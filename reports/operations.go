@@ -21,14 +21,14 @@ func Operations(w io.Writer, list []recon.Operation, now time.Time, exponents ma
 	for _, o := range list {
 		id = max(id, min(utf8.RuneCountInString(string(o.ID)), 36))
 	}
-	p.line(fmt.Sprintf("%s  %s  %s  %s  %s", pad("operation", id), pad("state", 13), left("amount", 15), left("age", 9), "for"))
+	p.line(fmt.Sprintf("%s  %s  %s  %s  %s", pad("operation", id), pad("state", 13), left("amount", 15), left("age", 11), "for"))
 	for _, o := range list {
 		amount := ""
 		if !o.Money.IsZero() {
 			amount = o.Money.Text(exponents)
 		}
 		p.line(fmt.Sprintf("%s  %s  %s  %s  %s", pad(recon.Printable(string(o.ID)), id), pad(string(o.State), 13),
-			left(amount, 15), left(span(now.Sub(o.CreatedAt)), 9), o.Target))
+			left(amount, 15), left(span(now.Sub(o.CreatedAt)), 11), o.Target))
 	}
 	return p.writeTo(w)
 }
