@@ -33,7 +33,8 @@ type Comparison struct {
 	Exponents        map[string]int // the providers' own decimals
 }
 
-// Compared is one finding with both sides.
+// Compared is one finding with both sides. Where the operations and effects
+// themselves are not at hand, the finding's ids stand for them.
 type Compared struct {
 	Finding    recon.Finding
 	Operations []recon.Operation
@@ -203,24 +204,47 @@ func (p *page) one(n int, f Compared, exponents map[string]int) {
 		head += ", " + span(p.now.Sub(at)) + " old"
 	}
 	p.text("", head+": "+f.Finding.Kind.Text())
-	for _, o := range f.Operations {
-		p.text("   ours    ", fmt.Sprintf("%s: %s of %s for %s, %s, made %s%s", o.ID, o.Action, o.Money.Text(exponents), o.Target,
-			o.State, p.when(o.CreatedAt), place(o)))
-	}
-	if len(f.Operations) == 0 {
-		p.line("   ours    no operation")
-	}
-	for _, e := range f.Effects {
-		p.text("   theirs  ", fmt.Sprintf("%s: %s of %s, %s, made %s at %s, account %s, mode %s", e.ID, recon.Noun(e.Kind),
-			e.Money.Text(exponents), e.Status.Text(), p.when(e.CreatedAt), e.Source, orNone(e.Account), orNone(e.Mode)))
-	}
-	if len(f.Effects) == 0 {
-		p.line("   theirs  no effect")
-	}
+	p.ours(f, exponents)
+	p.theirs(f, exponents)
 	for _, d := range f.Finding.Observed {
 		p.text("   differs ", fmt.Sprintf("%s: ours %s, theirs %s", d.Field, orNone(d.Ours), orNone(d.Theirs)))
 	}
 	if f.Finding.Reason != "" {
 		p.text("   why     ", f.Finding.Reason)
+	}
+}
+
+func (p *page) ours(f Compared, exponents map[string]int) {
+	known := map[recon.OperationID]bool{}
+	for _, o := range f.Operations {
+		known[o.ID] = true
+		p.text("   ours    ", fmt.Sprintf("%s: %s of %s for %s, %s, made %s%s", o.ID, o.Action, o.Money.Text(exponents), o.Target,
+			o.State, p.when(o.CreatedAt), place(o)))
+	}
+	for _, id := range f.Finding.Operations {
+		if !known[id] {
+			p.text("   ours    ", string(id))
+		}
+	}
+	if len(f.Operations)+len(f.Finding.Operations) == 0 {
+		p.line("   ours    no operation")
+	}
+}
+
+func (p *page) theirs(f Compared, exponents map[string]int) {
+	known := map[recon.EffectRef]bool{}
+	for _, e := range f.Effects {
+		known[e.Ref()] = true
+		p.text("   theirs  ", fmt.Sprintf("%s: %s of %s, %s, made %s at %s, account %s, mode %s", e.ID, recon.Noun(e.Kind),
+			e.Money.Text(exponents), e.Status.Text(), p.when(e.CreatedAt), e.Source, orNone(e.Account), orNone(e.Mode)))
+	}
+	for _, e := range f.Finding.Effects {
+		if !known[e] {
+			p.text("   theirs  ", fmt.Sprintf("%s: %s at %s, account %s, mode %s", e.ID, recon.Noun(e.Kind), e.Source,
+				orNone(e.Account), orNone(e.Mode)))
+		}
+	}
+	if len(f.Effects)+len(f.Finding.Effects) == 0 {
+		p.line("   theirs  no effect")
 	}
 }

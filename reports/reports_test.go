@@ -272,8 +272,12 @@ func TestAComparisonTellsTotalsThenTheDearestFirst(t *testing.T) {
 	for range 120 {
 		many.Findings = append(many.Findings[:len(many.Findings):len(many.Findings)], c.Findings[0])
 	}
+	byID := c
+	byID.Findings = []Compared{{Finding: recon.Finding{Kind: recon.FindDuplicate, Certainty: recon.Suspected, Source: "stripe-main",
+		Operations: []recon.OperationID{"op_1", "op_2"}, Effects: []recon.EffectRef{{Source: "stripe-main", Account: "acct_1", Mode: "live", Kind: "refund", ID: "re_1"}},
+		Reason: "the same refund was asked for twice within 60 s", Money: recon.Money{Minor: 4200, Currency: "EUR"}}}}
 	clean := Comparison{Now: c.Now, Operations: 1, Effects: 1, OperationClasses: map[string]int{"matched": 1}, EffectClasses: map[string]int{"matched": 1}}
-	for name, c := range map[string]Comparison{"findings": c, "many": many, "clean": clean} {
+	for name, c := range map[string]Comparison{"findings": c, "many": many, "by_id": byID, "clean": clean} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var b bytes.Buffer
