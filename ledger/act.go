@@ -87,7 +87,9 @@ type ClaimAnswer struct {
 	Token             string            `json:"token"`
 	Attempt           int               `json:"attempt"`
 	LeaseUntil        time.Time         `json:"lease_until"`
-	SendBefore        time.Time         `json:"send_before"`
+	SendBefore        time.Time         `json:"send_before"`         // by the database's clock
+	SendWithinSeconds float64           `json:"send_within_seconds"` // the same, from the claim on
+	InDoubt           bool              `json:"in_doubt"`            // an earlier attempt may have had an effect
 	State             recon.State       `json:"state"`
 	Verdict           string            `json:"verdict"`
 	Final             bool              `json:"final"`
@@ -150,34 +152,39 @@ func (l *Ledger) Finish(ctx context.Context, r FinishRequest) (FinishAnswer, err
 func act[T any](ctx context.Context, l *Ledger, op, sql string, request any) (answer T, err error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
+	answer, err = call[T](ctx, l.pool, sql, request)
+	for n := 1; n < actTries && conflicting(err); n++ {
+		err = l.inTx(ctx, func(tx pgx.Tx) error {
+			answer, err = call[T](ctx, tx, sql, request)
+			return err
+		})
+	}
+	return answer, actFault(l.place, op, err)
+}
+
+// call runs one function.
+func call[T any](ctx context.Context, q querier, sql string, request any) (answer T, err error) {
 	in, err := encode(request)
 	if err != nil {
-		return answer, &UsageError{op + ": its JSON cannot be written: " + err.Error()}
+		return answer, &UsageError{"its JSON cannot be written: " + err.Error()}
 	}
 	var out []byte
-	err = l.pool.QueryRow(ctx, sql, string(in)).Scan(&out)
-	for n := 1; n < actTries && conflicting(err); n++ {
-		err = l.inTx(ctx, func(tx pgx.Tx) error { return tx.QueryRow(ctx, sql, string(in)).Scan(&out) })
+	if err := q.QueryRow(ctx, sql, string(in)).Scan(&out); err != nil {
+		return answer, err
 	}
-	if err != nil {
-		return answer, l.actFault(op, err)
-	}
-	if err := json.Unmarshal(out, &answer); err != nil {
-		return answer, l.fault(op+": read the answer", err)
-	}
-	return answer, nil
+	return answer, json.Unmarshal(out, &answer)
 }
 
 func conflicting(err error) bool { return isKind(faultAt("", "", err), FaultConflict) }
 
 // actFault shows what the functions say of the input: they name fields and say what to
 // do. All else may quote rows and becomes a [Fault].
-func (l *Ledger) actFault(op string, err error) error {
+func actFault(place, op string, err error) error {
 	var pg *pgconn.PgError
 	if errors.As(err, &pg) && pg.Code == "22023" && pg.Hint != "" {
 		return &UsageError{pg.Message + ". " + pg.Hint}
 	}
-	return l.fault(op, err)
+	return faultAt(place, op, err)
 }
 
 // SetSimulatedTime moves the clock of a database that was created with simulated time.

@@ -25,7 +25,7 @@ func TestClaimGivesOneCallerTheRightToSend(t *testing.T) {
 		"request": map[string]any{"charge": "ch_A", "amount": 4200.0},
 		"marker":  map[string]any{"name": "op_id", "value": id}, "token": got["token"], "attempt": 1.0,
 		"lease_until": "2026-03-01T08:01:30.000000Z", "send_before": "2026-03-01T08:01:30.000000Z",
-		"state": "in_progress", "verdict": "send", "final": false}
+		"send_within_seconds": 30.0, "in_doubt": false, "state": "in_progress", "verdict": "send", "final": false}
 	if diff := cmp.Diff(want, got); diff != "" || len(got.text("token")) < 32 {
 		t.Errorf("answer (-want +got):\n%s", diff)
 	}

@@ -18,6 +18,7 @@ var floors = []struct {
 	path  string
 	floor int
 }{
+	{"attempt", 0},
 	{"recon", 0},
 	{"migrations", 0},
 
@@ -41,6 +42,7 @@ var floors = []struct {
 	{"daemon", 4},
 
 	{"cmd/reconciler", 5},
+	{"examples/agents/...", 5},
 	{"internal/localpg/find", 5},
 
 	{"sources/sourcetest", harness},

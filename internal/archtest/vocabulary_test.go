@@ -16,6 +16,7 @@ var vocabulary = []string{
 	"Account",
 	"ActionClass",
 	"AttemptClass",
+	"AttemptReport",
 	"Backoff",
 	"Basis",
 	"Case",

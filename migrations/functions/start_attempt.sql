@@ -7,6 +7,7 @@ DECLARE
     before text := op.state;
     entry text;
     due timestamptz;
+    send_before timestamptz;
 BEGIN
     op.state := 'in_progress';
     op.sent_at := coalesce(op.sent_at, now);
@@ -14,6 +15,7 @@ BEGIN
         op.key_expires_at := op.sent_at + (policy ->> 'key_lifetime')::interval;
     END IF;
     due := reconciler.planned_check(until + (policy ->> 'check_after')::interval, op.key_expires_at, policy, now);
+    send_before := least(until, op.key_expires_at - (policy ->> 'key_margin')::interval);
     op.attempts := op.attempts + 1;
     -- A claim that names no call is a call of its own.
     op.call_attempts := CASE WHEN op.call = for_call THEN op.call_attempts + 1 ELSE 1 END;
@@ -44,7 +46,11 @@ BEGIN
         'marker', jsonb_build_object(
             'name', coalesce(policy ->> 'marker', 'operation_id'), 'value', op.operation_id),
         'token', op.lease_token, 'attempt', op.attempts, 'lease_until', reconciler.utc_text(until),
-        'send_before', reconciler.utc_text(
-            least(until, op.key_expires_at - (policy ->> 'key_margin')::interval)),
+        'send_before', reconciler.utc_text(send_before),
+        -- The same as a duration, for a caller whose clock is not the server's.
+        'send_within_seconds', round(extract(epoch FROM send_before - now), 3),
+        -- Whether an earlier attempt may have had an effect: then a definite no to this
+        -- one may say nothing about the operation.
+        'in_doubt', op.in_doubt,
         'state', op.state, 'verdict', 'send', 'final', false);
 END $$;
