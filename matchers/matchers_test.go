@@ -105,6 +105,8 @@ func TestPairFindsTheOwner(t *testing.T) {
 		{"the effect's id is stronger than the key",
 			list(operation("op_1", knows("re_1")), operation("op_2")), effects(effect("re_1", key("k-op_2"))),
 			[]string{"op_1 re_1 effect_id proof key", "op_2 re_1 key suggestion"}},
+		{"a key of another account is another key", list(operation("op_1", func(o *recon.Operation) { o.Key = "" }), operation("op_2", func(o *recon.Operation) { o.Account = "acct_2" })),
+			effects(effect("re_1", reference("op_1"), key("k-op_2"))), []string{"op_1 re_1 reference proof"}},
 		{"another effect than the recorded one is a difference", list(operation("op_1", knows("re_0"))),
 			effects(effect("re_1", reference("op_1"))), []string{"op_1 re_1 reference proof effect_id"}},
 		{"a second effect beside the recorded one differs in nothing", list(operation("op_1", knows("re_1"))),
@@ -257,7 +259,7 @@ func TestB41_SameKeyWithAnotherAmountIsAMismatchAndNeverAdopted(t *testing.T) {
 
 func TestB69_ALookalikeReferenceIsASuggestion(t *testing.T) {
 	t.Parallel()
-	for _, r := range []string{"OP_1510", "op_ 1510", "Ref. op_1510", `"OP-1510"`, "RF: op_1510"} {
+	for _, r := range []string{"OP_1510", "op_ 1510", "Ref. op_1510", `"OP-1510"`, "RF: op_1510", "op_1510\u200b", "op_\u00a01510"} {
 		e := effect("re_1", reference(r), func(e *recon.Effect) { e.Parent = "ch_9" })
 		check(t, list(operation("op_1510")), effects(e), "op_1510 re_1 lookalike suggestion parent")
 	}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -149,14 +150,17 @@ func tells(list []Link, o int32) bool {
 }
 
 // fold reduces a text to its letters and digits in lower case, which is what is left
-// when people copy an id by hand.
+// when people copy an id by hand. Invisible characters, which copying brings along,
+// fall away too.
 func fold(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r >= 'a' && r <= 'z', r >= '0' && r <= '9', r > 0x7f:
+		case r >= 'a' && r <= 'z', r >= '0' && r <= '9':
 			return r
 		case r >= 'A' && r <= 'Z':
 			return r + ('a' - 'A')
+		case r > 0x7f && !unicode.Is(unicode.Cf, r) && !unicode.IsSpace(r):
+			return r
 		}
 		return -1
 	}, s)

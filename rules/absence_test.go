@@ -59,7 +59,8 @@ func TestALookCountsOnlyIf(t *testing.T) {
 		{"the window begins before the first attempt less five minutes", none, look(window(first.Add(time.Second), late)), false},
 		{"the window reaches to the look", none, look(window(first, sent.Add(time.Minute))), false},
 		{"or at least past all that can still have been made", none, look(window(first, sent.Add(9*time.Minute))), true},
-		{"the feed of changes reaches back far enough", func(o *recon.Operation) { o.CreatedAt, o.SentAt = sent.AddDate(0, -2, 0), sent.AddDate(0, -2, 0) }, look(byKey), false},
+		{"the feed of changes reaches back far enough", func(o *recon.Operation) { o.CreatedAt, o.SentAt = sent.AddDate(0, -2, 0), sent.AddDate(0, -2, 0) },
+			look(byKey, func(l *recon.Look) { l.Window.From = sent.AddDate(0, -3, 0) }), false},
 		{"it was made after lease, flight and lag", none, look(at(seen)), false},
 		{"it was made after lease, flight and lag, just", none, look(at(seen + time.Second)), true},
 		{"the last lease counts, not the first", func(o *recon.Operation) { o.LeaseUntil = late }, look(), false},
@@ -134,6 +135,17 @@ func TestAbsentTakesEnoughLooksOverEnoughTime(t *testing.T) {
 			if d.To != recon.Unknown || d.Check.Absence.Looks != 1 {
 				t.Fatalf("pass %d: %s, %+v", i, d.To, d.Check.Absence)
 			}
+		}
+	})
+	t.Run("standing coverage under another name counts once", func(t *testing.T) {
+		t.Parallel()
+		b := lost().policy(patient).looks(listed(late))
+		b.c.Check = b.decide(late).Check
+		again := listed(late)
+		again.ID = "another name"
+		b.c.Looks = []recon.Look{again}
+		if d := b.decide(late.Add(time.Hour)); d.Check.Absence.Looks != 1 {
+			t.Errorf("counted %+v", d.Check.Absence)
 		}
 	})
 	t.Run("several looks of one pass count once", func(t *testing.T) {

@@ -66,11 +66,8 @@ func Judge(c recon.Case, now time.Time, place Place) Judged {
 	v := newView(c, now)
 	j := Judged{Class: v.class(place)}
 	j.Findings = v.findingsOf(j.Class)
-	switch {
-	case len(v.done) > 0:
-		j.Kept = v.done[0].effect.Identity()
-	case len(v.equal) > 0:
-		j.Kept = v.equal[0].effect.Identity()
+	if k := v.kept(); k != nil {
+		j.Kept = k.effect.Identity()
 	}
 	if len(j.Findings) > 0 {
 		j.Reason = j.Findings[0].Reason
@@ -172,11 +169,7 @@ func (v *view) duplicates() []recon.Finding {
 	if len(v.live) < 2 || len(v.equal) == 0 {
 		return nil
 	}
-	main := &v.equal[0]
-	if len(v.done) > 0 {
-		main = &v.done[0]
-	}
-	return []recon.Finding{v.duplicateFinding(main)}
+	return []recon.Finding{v.duplicateFinding(v.kept())}
 }
 
 // LinkedClass classes an effect that belongs to an operation: the operation's class,

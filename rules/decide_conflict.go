@@ -13,10 +13,9 @@ var conflict = rule{"conflict", func(v *view) (conclusion, bool) {
 	if v.state() != recon.Failed || len(v.equal) == 0 {
 		return conclusion{}, false
 	}
-	main := &v.equal[0]
-	to := recon.Unknown
+	main, to := v.kept(), recon.Unknown
 	if len(v.done) > 0 {
-		main, to = &v.done[0], recon.Succeeded
+		to = recon.Succeeded
 	}
 	reason := fmt.Sprintf("The record said failed, and the %s is at the provider: %s, found %s.", v.what(), v.tell(v.live), how(main.match))
 	findings := []recon.Finding{v.conflictFinding(reason)}

@@ -17,12 +17,25 @@ var duplicate = rule{"duplicate", func(v *view) (conclusion, bool) {
 		f := v.duplicateFinding(&done[0])
 		return conclusion{to: recon.Succeeded, main: &done[0], reason: f.Reason, findings: []recon.Finding{f}}, true
 	}
-	if v.leased || len(v.done) > 0 {
+	if v.leased {
 		return conclusion{}, false
 	}
-	f := v.duplicateFinding(&v.equal[0])
-	return conclusion{to: v.toUnknown(), main: &v.equal[0], reason: f.Reason, findings: []recon.Finding{f}}, true
+	main := v.kept()
+	f := v.duplicateFinding(main)
+	return conclusion{to: v.toUnknown(), main: main, reason: f.Reason, findings: []recon.Finding{f}}, true
 }}
+
+// kept is the effect that stands for an operation: the earliest equal completed one,
+// else the earliest equal one; nil where none is equal.
+func (v *view) kept() *pair {
+	switch {
+	case len(v.done) > 0:
+		return &v.done[0]
+	case len(v.equal) > 0:
+		return &v.equal[0]
+	}
+	return nil
+}
 
 func (v *view) duplicateFinding(main *pair) recon.Finding {
 	return v.finding(recon.FindDuplicate, fmt.Sprintf("The %s was done %d times: %s. The one that counts is %s, found %s.",

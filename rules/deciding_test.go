@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/rules"
 )
 
 func kinds(k ...recon.FindingKind) []recon.FindingKind { return k }
@@ -48,6 +49,9 @@ func TestDecideByEffects(t *testing.T) {
 		{"completed goes before in flight", lost().effects(refund("re_0", inFlight, after(0)), refund("re_1")), wants{"duplicate", recon.Succeeded, "re_1", kinds(recon.FindDuplicate)}},
 		{"two in flight stay unknown", lost().effects(refund("re_1", inFlight), refund("re_2", inFlight)), wants{"duplicate", recon.Unknown, "re_1", kinds(recon.FindDuplicate)}},
 
+		{"two in flight leave a live lease alone", lost().op(leased).effects(refund("re_1", inFlight), refund("re_2", inFlight)), wants{"wait", recon.InProgress, "", nil}},
+		{"two by a natural reference are told to the person who has it", lost().state(recon.ManualReview).op(natural).effects(refund("re_1", strong), refund("re_2", strong)), wants{"duplicate", recon.ManualReview, "re_1", kinds(recon.FindDuplicate)}},
+
 		{"a failed effect under its key closes as failed", lost().effects(refund("re_1", failed)), wants{"failed_effects", recon.Failed, "re_1", nil}},
 		{"a failed effect without keys waits for a complete look", lost().sheet(noKeys).effects(refund("re_1", failed)), wants{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)}},
 		{"a failed effect without keys closes by a complete look", lost().sheet(noKeys).effects(refund("re_1", failed)).looks(listed(late, refund("re_1"))), wants{"failed_effects", recon.Failed, "re_1", nil}},
@@ -75,6 +79,17 @@ func TestDecideByEffects(t *testing.T) {
 			demand(t, tt.b.decide(late), tt.want)
 		})
 	}
+}
+
+// Matchers make a natural reference of a failed operation a hint. One that was linked
+// before it failed, and is told as strong, corrects it no more than a hint does.
+func TestANaturalReferenceThatWasLinkedBeforeCorrectsNoFailedOne(t *testing.T) {
+	t.Parallel()
+	c := lost().state(recon.Failed).c
+	e := refund("re_1", unmarked)
+	c.Effects = []recon.Effect{e}
+	c.Matches = []recon.Match{{Operation: "op_1", Effect: e.Identity(), Basis: recon.OnNaturalReference, Certainty: recon.StrongSign}}
+	demand(t, rules.Decide(c, late), wants{rule: "refused", to: recon.Failed})
 }
 
 func TestB01_LostAnswerOfAFailedOperationIsCorrected(t *testing.T) {
@@ -225,6 +240,11 @@ func TestB45_NeverSentIsToldAsSuch(t *testing.T) {
 		d := unsent().op(func(o *recon.Operation) { o.Marks = nil }).policy(fail).looks(listed(now)).decide(now)
 		demand(t, d, wants{"never_sent", recon.Pending, "", kinds(recon.FindNeverSent)})
 	})
+	t.Run("one with a failed effect was sent, whatever its row says", func(t *testing.T) {
+		t.Parallel()
+		d := unsent().sheet(func(s *recon.Sheet) { s.KeyHoldsOne = false }).effects(refund("re_1", status(recon.EffectFailed))).looks(listedElsewhere(now)).decide(now)
+		demand(t, d, wants{rule: "wait", to: recon.Pending})
+	})
 	t.Run("its effect closes it", func(t *testing.T) {
 		t.Parallel()
 		demand(t, unsent().policy(fail).effects(refund("re_1")).decide(now), wants{"found", recon.Succeeded, "re_1", nil})
@@ -278,6 +298,19 @@ func TestWhatAPersonAcceptedIsNotRaisedAgainUnlessItChanges(t *testing.T) {
 	other := refund("re_1", amount(43))
 	d = lost().state(recon.Succeeded).settled(raised...).effects(other).decide(late)
 	demand(t, d, wants{"mismatch", recon.ManualReview, "", kinds(recon.FindMismatch)})
+}
+
+func TestAReversalThatAPersonAcceptedStands(t *testing.T) {
+	t.Parallel()
+	undone := refund("re_1", status(recon.Reversed), func(e *recon.Effect) { e.Owner = "op_1" })
+	for _, s := range []recon.State{recon.Succeeded, recon.Failed} {
+		raised := lost().state(s).effects(undone).decide(late).Findings
+		d := lost().state(s).op(func(o *recon.Operation) { o.EffectID = "re_1" }).settled(raised...).effects(undone).decide(late)
+		demand(t, d, wants{rule: "reversed", to: s})
+		if len(raised) != 1 || d.Changes() {
+			t.Errorf("%s: raised %d, and again %+v", s, len(raised), d)
+		}
+	}
 }
 
 func TestAnOpenFindingIsNotToldTwice(t *testing.T) {

@@ -2,7 +2,9 @@ package rules
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"unicode"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -31,7 +33,7 @@ func orphanReason(e recon.Effect, hints []recon.Match) string {
 		s += " by " + e.CreatedBy
 	}
 	if r := strings.TrimSpace(e.Reference); r != "" {
-		s += fmt.Sprintf(", names %s, which is no operation of ours,", r)
+		s += fmt.Sprintf(", names %s, which is no operation of ours,", visible(r))
 	}
 	s += " and no operation explains it"
 	var could []string
@@ -42,4 +44,13 @@ func orphanReason(e recon.Effect, hints []recon.Match) string {
 		s += "; not proven, but it could be that of " + strings.Join(could, ", ")
 	}
 	return s + "."
+}
+
+// visible quotes a text that holds characters which nobody sees, since it looks like
+// another one on every screen.
+func visible(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsGraphic(r) }) {
+		return strconv.QuoteToASCII(s) + " (with characters that are not seen)"
+	}
+	return s
 }

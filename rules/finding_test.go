@@ -155,3 +155,11 @@ func TestB02_AnOrphanSaysWhatAPersonNeeds(t *testing.T) {
 		t.Errorf("finding %+v", f)
 	}
 }
+
+func TestAnOrphanShowsWhatNobodySees(t *testing.T) {
+	t.Parallel()
+	f := rules.Orphan(refund("re_1", func(e *recon.Effect) { e.Reference = "op_1\u200b" }), nil)
+	if want := `names "op_1\u200b" (with characters that are not seen), which is no operation of ours,`; !contains(f.Reason, want) {
+		t.Errorf("reason %q, want it to say %q", f.Reason, want)
+	}
+}

@@ -134,6 +134,16 @@ func TestClosedOperationsAreReverified(t *testing.T) {
 	}
 }
 
+func TestAPassThatAskedNothingLeavesThePlanOfAClosedOne(t *testing.T) {
+	t.Parallel()
+	plan := sent.AddDate(0, 0, 1)
+	owned := refund("re_1", func(e *recon.Effect) { e.Owner = "op_1" })
+	b := lost().state(recon.Succeeded).op(func(o *recon.Operation) { o.ClosedAt, o.EffectID = sent, "re_1" }).effects(owned)
+	if d := b.check(func(k *recon.Check) { k.Next = plan }).decide(late); !d.Check.Next.Equal(plan) || d.Blind {
+		t.Errorf("next %v, want %v; blind %v", d.Check.Next, plan, d.Blind)
+	}
+}
+
 func TestRungsInThePastAtImportAreSkipped(t *testing.T) {
 	t.Parallel()
 	now := sent.AddDate(0, 0, 50)
