@@ -14,7 +14,7 @@ import (
 var candidate = suggester{
 	basis: recon.OnCandidate,
 	operations: func(p *pairer, o int) []string {
-		op := &p.operations[o]
+		op := p.operations[o]
 		if op.Parent == "" || p.hasLive(o) {
 			return nil
 		}

@@ -150,12 +150,13 @@ func TestLawAnotherOperationNeverTakesWhatAReferenceGave(t *testing.T) {
 
 func BenchmarkIndex(b *testing.B) {
 	for _, n := range []int{1_000, 100_000} {
-		ops := make([]recon.Operation, n)
-		seen := make([]recon.Effect, n)
+		ops := make([]*recon.Operation, n)
+		seen := make([]*recon.Effect, n)
 		for i := range n {
 			id := fmt.Sprintf("op_%08d", i)
-			ops[i] = operation(id, func(o *recon.Operation) { o.Parent = "ch_" + id })
-			seen[i] = effect("re_"+id, reference(id), func(e *recon.Effect) { e.Parent = "ch_" + id })
+			o := operation(id, func(o *recon.Operation) { o.Parent = "ch_" + id })
+			e := effect("re_"+id, reference(id), func(e *recon.Effect) { e.Parent = "ch_" + id })
+			ops[i], seen[i] = &o, &e
 		}
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			b.ReportAllocs()

@@ -69,8 +69,9 @@ type Pairing struct {
 //
 // The matches' roles stay empty: which effect is the main one is for rules to say.
 func Pair(operations []recon.Operation, effects []recon.Effect, terms TermsFunc) []recon.Match {
-	p := Index(operations, effects, terms)
-	slices.SortFunc(p.Links, byNames(operations, effects))
+	os, es := pointers(operations), pointers(effects)
+	p := Index(os, es, terms)
+	slices.SortFunc(p.Links, byNames(os, es))
 	matches := make([]recon.Match, 0, len(p.Links)+len(p.Suggestions))
 	for _, l := range slices.Concat(p.Links, p.Suggestions) {
 		matches = append(matches, recon.Match{
@@ -81,9 +82,18 @@ func Pair(operations []recon.Operation, effects []recon.Effect, terms TermsFunc)
 	return matches
 }
 
+func pointers[T any](values []T) []*T {
+	list := make([]*T, len(values))
+	for i := range values {
+		list[i] = &values[i]
+	}
+	return list
+}
+
 // Index is Pair for callers that hold whole files: it answers with places instead of
-// names.
-func Index(operations []recon.Operation, effects []recon.Effect, terms TermsFunc) Pairing {
+// names, and takes pointers, so that nobody has to bring a million large values into
+// one piece of memory.
+func Index(operations []*recon.Operation, effects []*recon.Effect, terms TermsFunc) Pairing {
 	p := newPairer(operations, effects, terms)
 	for e := range effects {
 		p.own(e)
@@ -95,11 +105,11 @@ func Index(operations []recon.Operation, effects []recon.Effect, terms TermsFunc
 
 // byNames orders links by what they name, so that the result does not depend on the
 // order of the input.
-func byNames(operations []recon.Operation, effects []recon.Effect) func(a, b Link) int {
+func byNames(operations []*recon.Operation, effects []*recon.Effect) func(a, b Link) int {
 	return func(a, b Link) int {
 		return cmp.Or(
 			cmp.Compare(operations[a.Operation].ID, operations[b.Operation].ID),
-			compareEffects(&effects[a.Effect], &effects[b.Effect]),
+			compareEffects(effects[a.Effect], effects[b.Effect]),
 			cmp.Compare(a.Basis, b.Basis),
 		)
 	}

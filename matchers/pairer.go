@@ -54,20 +54,23 @@ func (x *index) named(id identity, into []int32) []int32 {
 }
 
 type pairer struct {
-	operations []recon.Operation
-	effects    []recon.Effect
+	operations []*recon.Operation
+	effects    []*recon.Effect
 	terms      []Terms // by termsOf
 	termsOf    []int32
 	places     map[place]int32
+	lastPlace  place // asked for last: files hold long runs of one place
+	lastNumber int32
 	indexes    []index // one a linking matcher
 	owner      []int32 // by effect
 	basis      []int8  // place in linking; -1: the ledger's owner
 	disputes   map[int32][]recon.Difference
+	contested  []int32 // effects that evidence gives to several operations
 	live       []bool  // by operation, made when first asked for
 	found      []int32 // scratch
 }
 
-func newPairer(operations []recon.Operation, effects []recon.Effect, terms TermsFunc) *pairer {
+func newPairer(operations []*recon.Operation, effects []*recon.Effect, terms TermsFunc) *pairer {
 	p := &pairer{
 		operations: operations, effects: effects,
 		termsOf:  make([]int32, len(operations)),
@@ -78,16 +81,31 @@ func newPairer(operations []recon.Operation, effects []recon.Effect, terms Terms
 		disputes: map[int32][]recon.Difference{},
 	}
 	p.collectTerms(terms)
-	for i, m := range linking {
-		x := index{first: map[identity]int32{}, next: map[int32]int32{}, size: map[identity]int32{}}
-		for o := range operations {
-			if v := m.ofOperation(&operations[o]); v != "" {
-				x.add(identity{p.placeOf(p.termsFor(o).System, operations[o].Mode), v}, int32(o))
-			}
-		}
-		p.indexes[i] = x
+	for i := range linking {
+		p.indexes[i] = p.index(&linking[i])
 	}
 	return p
+}
+
+// index makes the index of one matcher. It is counted first: a map that grows to a
+// million takes twice the time of one that is made for them.
+func (p *pairer) index(m *matcher) index {
+	n := 0
+	for _, o := range p.operations {
+		if m.ofOperation(o) != "" {
+			n++
+		}
+	}
+	x := index{first: make(map[identity]int32, n), next: map[int32]int32{}, size: map[identity]int32{}}
+	if n == 0 {
+		return x
+	}
+	for o, op := range p.operations {
+		if v := m.ofOperation(op); v != "" {
+			x.add(identity{p.placeOf(p.termsFor(o).System, op.Mode), v}, int32(o))
+		}
+	}
+	return x
 }
 
 // collectTerms keeps equal terms once: a file of a million operations has a handful.
@@ -102,7 +120,7 @@ func (p *pairer) collectTerms(terms TermsFunc) {
 		n, ok := known[b]
 		if !ok {
 			n = int32(len(p.terms))
-			p.terms = append(p.terms, terms(&p.operations[o]))
+			p.terms = append(p.terms, terms(p.operations[o]))
 			known[b] = n
 		}
 		p.termsOf[o] = n
@@ -113,22 +131,26 @@ func (p *pairer) termsFor(o int) *Terms { return &p.terms[p.termsOf[o]] }
 
 func (p *pairer) placeOf(system, mode string) int32 {
 	at := place{system, mode}
+	if at == p.lastPlace && len(p.places) > 0 {
+		return p.lastNumber
+	}
 	n, ok := p.places[at]
 	if !ok {
 		n = int32(len(p.places))
 		p.places[at] = n
 	}
+	p.lastPlace, p.lastNumber = at, n
 	return n
 }
 
 // own decides who owns an effect: the operation named by the strongest evidence.
 func (p *pairer) own(e int) {
 	p.owner[e], p.basis[e] = nobody, -1
-	effect := &p.effects[e]
+	effect := p.effects[e]
 	if effect.Owner != "" && !p.keepOwner(e) {
 		return
 	}
-	at := p.placeOf(effect.System, effect.Mode)
+	at, contested := p.placeOf(effect.System, effect.Mode), false
 	for i := range linking {
 		m := &linking[i]
 		v := m.ofEffect(effect)
@@ -136,16 +158,21 @@ func (p *pairer) own(e int) {
 			continue
 		}
 		p.found = p.mayOwn(m, p.indexes[i].named(identity{at, v}, p.found), effect)
+		contested = contested || len(p.found) > 1
 		switch {
 		case len(p.found) == 0, m.unique && len(p.found) > 1:
 		case p.owner[e] == nobody:
 			p.owner[e], p.basis[e] = p.best(p.found, effect), int8(i)
 		case !slices.Contains(p.found, p.owner[e]) && m.certainty == recon.Proof:
+			contested = true
 			p.dispute(e, i)
 		}
 		if p.basis[e] == -1 && slices.Contains(p.found, p.owner[e]) {
 			p.basis[e] = int8(i)
 		}
+	}
+	if contested {
+		p.contested = append(p.contested, int32(e))
 	}
 }
 
@@ -172,7 +199,7 @@ func (p *pairer) mayOwn(m *matcher, named []int32, e *recon.Effect) []int32 {
 	kept := named[:0]
 	for _, o := range named {
 		kind := p.termsFor(int(o)).Kind
-		if (kind == "" || kind == e.Kind) && (m.names == nil || m.names(&p.operations[o], e)) {
+		if (kind == "" || kind == e.Kind) && (m.names == nil || m.names(p.operations[o], e)) {
 			kept = append(kept, o)
 		}
 	}
@@ -186,10 +213,10 @@ func (p *pairer) best(named []int32, e *recon.Effect) int32 {
 	if len(named) == 1 {
 		return best
 	}
-	fewest := len(differences(&p.operations[best], e, p.termsFor(int(best))))
+	fewest := len(differences(p.operations[best], e, p.termsFor(int(best))))
 	for _, o := range named[1:] {
-		n := len(differences(&p.operations[o], e, p.termsFor(int(o))))
-		a, b := &p.operations[o], &p.operations[best]
+		n := len(differences(p.operations[o], e, p.termsFor(int(o))))
+		a, b := p.operations[o], p.operations[best]
 		if cmp.Or(cmp.Compare(n, fewest), a.CreatedAt.Compare(b.CreatedAt), cmp.Compare(a.ID, b.ID)) < 0 {
 			best, fewest = o, n
 		}
@@ -204,7 +231,7 @@ func (p *pairer) dispute(e, matcher int) {
 	if len(p.found) == 0 {
 		return
 	}
-	owner, other := &p.operations[p.owner[e]], &p.operations[p.best(p.found, &p.effects[e])]
+	owner, other := p.operations[p.owner[e]], p.operations[p.best(p.found, p.effects[e])]
 	p.disputes[int32(e)] = append(p.disputes[int32(e)], recon.Difference{
 		Field:  string(linking[matcher].basis),
 		Ours:   linking[matcher].ofOperation(owner),
@@ -236,7 +263,7 @@ func (p *pairer) links() []Link {
 }
 
 func (p *pairer) link(o int32, e int, recorded bool) Link {
-	op, effect := &p.operations[o], &p.effects[e]
+	op, effect := p.operations[o], p.effects[e]
 	l := Link{Operation: int(o), Effect: e, Basis: recon.OnPerson, Certainty: recon.Proof}
 	if b := p.basis[e]; b >= 0 {
 		l.Basis, l.Certainty = linking[b].basis, linking[b].certainty

@@ -31,7 +31,7 @@ const maxSuggested = 8
 // number of effects and operations, because both sides of a bucket are cut.
 func (p *pairer) suggestions() []Link {
 	loose := p.withoutOwner()
-	list := p.contested()
+	list := p.losers()
 	type pair struct{ o, e int32 }
 	told := map[pair]bool{}
 	for _, l := range list {
@@ -40,7 +40,7 @@ func (p *pairer) suggestions() []Link {
 	for i := range suggesting {
 		s := &suggesting[i]
 		p.eachBucket(s, loose, func(o, e int32) {
-			if told[pair{o, e}] || !p.mayBe(o, e) || !s.suits(&p.operations[o], &p.effects[e]) {
+			if told[pair{o, e}] || !p.mayBe(o, e) || !s.suits(p.operations[o], p.effects[e]) {
 				return
 			}
 			told[pair{o, e}] = true
@@ -53,13 +53,13 @@ func (p *pairer) suggestions() []Link {
 func (p *pairer) suggestion(o, e int32, basis recon.Basis) Link {
 	return Link{
 		Operation: int(o), Effect: int(e), Basis: basis, Certainty: recon.Suggestion,
-		Differences: differences(&p.operations[o], &p.effects[e], p.termsFor(int(o))),
+		Differences: differences(p.operations[o], p.effects[e], p.termsFor(int(o))),
 	}
 }
 
 // mayBe holds the conditions that stand before all evidence.
 func (p *pairer) mayBe(o, e int32) bool {
-	op, effect, t := &p.operations[o], &p.effects[e], p.termsFor(int(o))
+	op, effect, t := p.operations[o], p.effects[e], p.termsFor(int(o))
 	return t.System == effect.System && op.Mode == effect.Mode && (t.Kind == "" || t.Kind == effect.Kind) &&
 		(op.Account == "" || effect.Account == "" || op.Account == effect.Account)
 }
@@ -74,7 +74,7 @@ func (p *pairer) withoutOwner() []int32 {
 		}
 	}
 	slices.SortFunc(loose, func(a, b int32) int {
-		x, y := &p.effects[a], &p.effects[b]
+		x, y := p.effects[a], p.effects[b]
 		return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), compareEffects(x, y))
 	})
 	return loose
@@ -86,7 +86,7 @@ func (p *pairer) withoutOwner() []int32 {
 func (p *pairer) eachBucket(s *suggester, loose []int32, pair func(o, e int32)) {
 	effects := map[string][]int32{}
 	for _, e := range loose {
-		for _, w := range s.effects(&p.effects[e]) {
+		for _, w := range s.effects(p.effects[e]) {
 			effects[w] = append(effects[w], e)
 		}
 	}
@@ -103,7 +103,7 @@ func (p *pairer) eachBucket(s *suggester, loose []int32, pair func(o, e int32)) 
 	}
 	for w, os := range operations {
 		slices.SortFunc(os, func(a, b int32) int {
-			x, y := &p.operations[a], &p.operations[b]
+			x, y := p.operations[a], p.operations[b]
 			return cmp.Or(x.CreatedAt.Compare(y.CreatedAt), cmp.Compare(x.ID, y.ID))
 		})
 		for i, o := range os {
@@ -117,16 +117,17 @@ func (p *pairer) eachBucket(s *suggester, loose []int32, pair func(o, e int32)) 
 	}
 }
 
-// contested tells operations that know an effect's id, or its key, and did not get it
+// losers tells operations that know an effect's id, or its key, and did not get it
 // because stronger evidence names another. They are not absent; they are disputed.
-func (p *pairer) contested() []Link {
+func (p *pairer) losers() []Link {
 	var list []Link
-	for e, owner := range p.owner {
+	for _, e := range p.contested {
+		owner := p.owner[e]
 		if owner == nobody {
 			continue
 		}
 		first := len(list)
-		effect := &p.effects[e]
+		effect := p.effects[e]
 		at := p.placeOf(effect.System, effect.Mode)
 		for i := range linking {
 			m := &linking[i]
@@ -136,8 +137,8 @@ func (p *pairer) contested() []Link {
 			}
 			p.found = p.mayOwn(m, p.indexes[i].named(identity{at, v}, p.found), effect)
 			for _, o := range p.found {
-				if o != owner && p.mayBe(o, int32(e)) && !tells(list[first:], o) {
-					list = append(list, p.suggestion(o, int32(e), m.basis))
+				if o != owner && p.mayBe(o, e) && !tells(list[first:], o) {
+					list = append(list, p.suggestion(o, e, m.basis))
 				}
 			}
 		}

@@ -224,6 +224,17 @@ func TestAReleaseIsRefused(t *testing.T) {
 	})
 }
 
+func TestB43_AnExpiredKeyIsNeverReleasedForARetry(t *testing.T) {
+	t.Parallel()
+	// Sent at 10:00; a day and an hour later nothing is there and the key is gone.
+	const day = 24 * time.Hour
+	d := passes(lost().policy(patient), day+time.Hour, day+2*time.Hour, day+3*time.Hour)
+	demand(t, d, wants{"missing", recon.ManualReview, "", kinds(recon.FindMissing)})
+	if d.Release || !contains(d.Reason, "its key is about to expire or has expired") {
+		t.Errorf("release %v, reason %q", d.Release, d.Reason)
+	}
+}
+
 func TestMissingOfASucceededOne(t *testing.T) {
 	t.Parallel()
 	claimed := func() *builder {

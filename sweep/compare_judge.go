@@ -20,6 +20,7 @@ type comparison struct {
 	ours     map[recon.EffectIdentity]bool // places (identity without id) that are ours
 
 	pairing  matchers.Pairing
+	links    [][]matchers.Link      // by operation
 	linkOf   []int32                // by effect: place in pairing.Links, or -1
 	hintsOf  map[int32][]int32      // by effect: places in pairing.Suggestions
 	judged   map[int32]rules.Judged // operations that are not plainly matched
@@ -94,7 +95,7 @@ func (c *comparison) span() recon.Window {
 func (c *comparison) learnPolicies() {
 	kinds := newKinds(c.in)
 	for i := range c.in.operations {
-		op := &c.in.operations[i]
+		op := c.in.operations[i]
 		b := brief{op.Source, op.Action}
 		if c.policies[b] != nil {
 			continue
@@ -115,7 +116,7 @@ func (c *comparison) learnPolicies() {
 // and without one those that operations name.
 func (c *comparison) learnPlaces() {
 	for i := range c.in.operations {
-		op := &c.in.operations[i]
+		op := c.in.operations[i]
 		if p := c.policyOf(i); len(p.Accounts) == 0 {
 			c.ours[recon.EffectIdentity{System: systemOf(p, op.Source), Account: op.Account, Mode: op.Mode}] = true
 		}
@@ -132,7 +133,7 @@ func systemOf(p *recon.Policy, source recon.SourceName) string {
 }
 
 func (c *comparison) policyOf(op int) *recon.Policy {
-	o := &c.in.operations[op]
+	o := c.in.operations[op]
 	return c.policies[brief{o.Source, o.Action}]
 }
 
@@ -140,6 +141,7 @@ func (c *comparison) pair() {
 	c.pairing = matchers.Index(c.in.operations, c.in.effects, func(o *recon.Operation) matchers.Terms {
 		return matchers.TermsOf(*c.policies[brief{o.Source, o.Action}], o.Source)
 	})
+	c.links = spans(c.pairing.Links, len(c.in.operations))
 	c.linkOf = make([]int32, len(c.in.effects))
 	for e := range c.linkOf {
 		c.linkOf[e] = -1
@@ -168,11 +170,10 @@ func spans(links []matchers.Link, operations int) [][]matchers.Link {
 }
 
 func (c *comparison) judgeOperations() {
-	links, hints := spans(c.pairing.Links, len(c.in.operations)), spans(c.pairing.Suggestions, len(c.in.operations))
-	for i := range c.in.operations {
-		op := &c.in.operations[i]
-		if !c.plain(op, links[i]) {
-			j := c.judge(i, slices.Concat(links[i], hints[i]))
+	hints := spans(c.pairing.Suggestions, len(c.in.operations))
+	for i, op := range c.in.operations {
+		if !c.plain(op, c.links[i]) {
+			j := c.judge(i, slices.Concat(c.links[i], hints[i]))
 			c.judged[int32(i)] = j
 			c.findings = append(c.findings, j.Findings...)
 		}
@@ -200,10 +201,10 @@ func (c *comparison) plain(op *recon.Operation, links []matchers.Link) bool {
 // judge lets the rules sort one operation.
 func (c *comparison) judge(i int, links []matchers.Link) rules.Judged {
 	op := c.in.operations[i]
-	kase := recon.Case{Operation: op, Policy: *c.policyOf(i)}
+	kase := recon.Case{Operation: *op, Policy: *c.policyOf(i)}
 	for _, l := range links {
 		e := c.in.effects[l.Effect]
-		kase.Effects = append(kase.Effects, e)
+		kase.Effects = append(kase.Effects, *e)
 		kase.Matches = append(kase.Matches, c.match(l))
 	}
 	place := rules.PlaceSeen
@@ -222,7 +223,7 @@ func (c *comparison) match(l matchers.Link) recon.Match {
 
 func (c *comparison) judgeEffects() {
 	for i := range c.in.effects {
-		e := &c.in.effects[i]
+		e := c.in.effects[i]
 		class := c.effectClass(i)
 		if class == rules.ClassOrphan {
 			var hints []recon.Match
@@ -239,7 +240,7 @@ func (c *comparison) judgeEffects() {
 }
 
 func (c *comparison) effectClass(i int) rules.Class {
-	e := &c.in.effects[i]
+	e := c.in.effects[i]
 	if l := c.linkOf[i]; l >= 0 {
 		j, odd := c.judged[int32(c.pairing.Links[l].Operation)]
 		if !odd {
@@ -286,39 +287,33 @@ func (c *comparison) findAcross() {
 }
 
 // done gives the operations with completed effects of which another one has the same
-// action, target and amount; the others cannot be suspected.
+// action, target and amount; the others cannot be suspected. They are told apart by a
+// hash first: a collision costs a needless comparison, nothing else.
 func (c *comparison) done() []rules.Done {
-	seed := maphash.MakeSeed()
 	var h maphash.Hash
-	h.SetSeed(seed)
-	hash := func(op *recon.Operation) uint64 {
-		h.Reset()
-		for _, s := range []string{op.Action, op.Target, op.Money.String()} {
-			h.WriteString(s)
-			h.WriteByte(0)
-		}
-		return h.Sum64()
-	}
-	links := spans(c.pairing.Links, len(c.in.operations))
-	completed := func(i int) bool {
-		return slices.ContainsFunc(links[i], func(l matchers.Link) bool { return c.in.effects[l.Effect].Status == recon.Completed })
-	}
-	times := make(map[uint64]int32, len(c.in.operations))
-	for i := range c.in.operations {
-		if completed(i) {
-			times[hash(&c.in.operations[i])]++
-		}
-	}
-	var done []rules.Done
-	for i := range c.in.operations {
-		op := c.in.operations[i]
-		if !completed(i) || times[hash(&op)] < 2 {
+	hashes := make([]uint64, len(c.in.operations)) // 0: without completed effect
+	times := make(map[uint64]bool, len(c.in.operations))
+	for i, op := range c.in.operations {
+		if !slices.ContainsFunc(c.links[i], c.completed) {
 			continue
 		}
-		d := rules.Done{Operation: op, Within: c.policyOf(i).DuplicateWithin.Std()}
-		for _, l := range links[i] {
-			if e := c.in.effects[l.Effect]; e.Status == recon.Completed {
-				d.Effects = append(d.Effects, e)
+		h.Reset()
+		h.WriteString(op.Action)
+		h.WriteByte(0)
+		h.WriteString(op.Target)
+		hashes[i] = h.Sum64() ^ uint64(op.Money.Minor) | 1
+		_, again := times[hashes[i]]
+		times[hashes[i]] = again
+	}
+	var done []rules.Done
+	for i, op := range c.in.operations {
+		if hashes[i] == 0 || !times[hashes[i]] {
+			continue
+		}
+		d := rules.Done{Operation: *op, Within: c.policyOf(i).DuplicateWithin.Std()}
+		for _, l := range c.links[i] {
+			if c.completed(l) {
+				d.Effects = append(d.Effects, *c.in.effects[l.Effect])
 			}
 		}
 		done = append(done, d)
@@ -326,17 +321,21 @@ func (c *comparison) done() []rules.Done {
 	return done
 }
 
+func (c *comparison) completed(l matchers.Link) bool {
+	return c.in.effects[l.Effect].Status == recon.Completed
+}
+
 // failures gives the failed effects that are ours, with what keeps failing.
 func (c *comparison) failures() []rules.Failure {
 	var failures []rules.Failure
 	for i := range c.in.effects {
-		e := &c.in.effects[i]
+		e := c.in.effects[i]
 		if e.Status != recon.EffectFailed {
 			continue
 		}
 		f := rules.Failure{Effect: *e, Target: e.Target}
 		if l := c.linkOf[i]; l >= 0 {
-			op := &c.in.operations[c.pairing.Links[l].Operation]
+			op := c.in.operations[c.pairing.Links[l].Operation]
 			f.Operation, f.Target = op.ID, op.Target
 		} else if c.ownership(e) == rules.NotOurs {
 			continue

@@ -20,7 +20,7 @@ type kindCount struct {
 func newKinds(in compareInput) kindCount {
 	k := kindCount{kinds: map[recon.SourceName]map[string]bool{}, named: map[brief]map[string]int{}}
 	for i := range in.effects {
-		e := &in.effects[i]
+		e := in.effects[i]
 		if k.kinds[e.Source] == nil {
 			k.kinds[e.Source] = map[string]bool{}
 		}
@@ -32,7 +32,7 @@ func newKinds(in compareInput) kindCount {
 	}
 	byID, byKey := map[string]brief{}, map[string]brief{}
 	for i := range in.operations {
-		op := &in.operations[i]
+		op := in.operations[i]
 		b := brief{op.Source, op.Action}
 		byID[string(op.ID)] = b
 		if op.Key != "" {
@@ -40,7 +40,7 @@ func newKinds(in compareInput) kindCount {
 		}
 	}
 	for i := range in.effects {
-		e := &in.effects[i]
+		e := in.effects[i]
 		b, ok := byID[strings.TrimSpace(e.Reference)]
 		if !ok {
 			b, ok = byKey[e.Key]

@@ -18,8 +18,8 @@ const maxLine = 1 << 20
 
 // compareInput is what both files hold.
 type compareInput struct {
-	operations []recon.Operation
-	effects    []recon.Effect
+	operations []*recon.Operation
+	effects    []*recon.Effect // one each, however many lines tell of it
 	repeated   int
 	places     identities // of effects
 }
@@ -38,8 +38,8 @@ type placedID struct {
 	id    string
 }
 
-func newIdentities() identities {
-	return identities{places: map[recon.EffectIdentity]int32{}, number: -1, at: map[placedID]int32{}}
+func newIdentities(n int) identities {
+	return identities{places: map[recon.EffectIdentity]int32{}, number: -1, at: make(map[placedID]int32, n)}
 }
 
 func (x *identities) key(id recon.EffectIdentity) placedID {
@@ -56,44 +56,23 @@ func (x *identities) key(id recon.EffectIdentity) placedID {
 	return placedID{x.number, name}
 }
 
-// chunks collects many large values without copying them again and again, as append
-// would.
-type chunks[T any] struct {
-	full [][]T
-	last []T
-	n    int
+// records holds what was read from a file, each with its line. Large values stay where
+// they were put: growing one slice of them would copy each several times.
+type records[T any] struct {
+	all   []*T
+	lines []int32
+	chunk []T
 }
 
-const chunkSize = 2048
+const chunkSize = 1024
 
-func (c *chunks[T]) add(v T) {
-	if len(c.last) == cap(c.last) {
-		if len(c.last) > 0 {
-			c.full = append(c.full, c.last)
-		}
-		c.last = make([]T, 0, chunkSize)
+func (r *records[T]) add(v T, line int) {
+	if len(r.chunk) == cap(r.chunk) {
+		r.chunk = make([]T, 0, chunkSize)
 	}
-	c.last = append(c.last, v)
-	c.n++
-}
-
-func (c *chunks[T]) at(i int32) *T {
-	if n := int(i) / chunkSize; n < len(c.full) {
-		return &c.full[n][int(i)%chunkSize]
-	}
-	return &c.last[int(i)%chunkSize]
-}
-
-// joined gives all values as one slice and lets go of the chunks on the way.
-func (c *chunks[T]) joined() []T {
-	all := make([]T, 0, c.n)
-	for i := range c.full {
-		all = append(all, c.full[i]...)
-		c.full[i] = nil
-	}
-	all = append(all, c.last...)
-	c.last = nil
-	return all
+	r.chunk = append(r.chunk, v)
+	r.all = append(r.all, &r.chunk[len(r.chunk)-1])
+	r.lines = append(r.lines, int32(line))
 }
 
 // readBoth reads both files at the same time: decoding is most of the work.
@@ -105,39 +84,74 @@ func readBoth(ctx context.Context, o CompareOptions) (compareInput, error) {
 		in.operations, err = readOperations(ctx, o, only)
 		return err
 	})
-	g.Go(func() error {
-		e := effectReader{name: fileName(o.EffectsName, "effects"), systems: systemsOf(o.Policies), at: newIdentities()}
-		err := eachLine(ctx, o.Effects, e.name, func(n int, line []byte) error {
-			effect, err := recon.ParseEffectIn(line, only)
-			if err != nil {
-				return err
-			}
-			return e.take(effect, n)
-		})
-		in.effects, in.repeated, in.places = e.effects.joined(), e.repeated, e.at
-		return err
-	})
+	g.Go(func() error { return in.readEffects(ctx, o, only) })
 	return in, g.Wait()
 }
 
-func readOperations(ctx context.Context, o CompareOptions, only func(recon.SourceName) recon.Account) ([]recon.Operation, error) {
+func readOperations(ctx context.Context, o CompareOptions, only func(recon.SourceName) recon.Account) ([]*recon.Operation, error) {
 	name := fileName(o.OperationsName, "operations")
-	var operations chunks[recon.Operation]
-	lines := map[recon.OperationID]int32{}
+	var read records[recon.Operation]
 	err := eachLine(ctx, o.Operations, name, func(n int, line []byte) error {
 		op, err := recon.ParseOperationIn(line, only)
 		if err != nil {
 			return err
 		}
-		if first, ok := lines[op.ID]; ok {
-			return fmt.Errorf("operation %s stands on line %d already; every operation has one line, so remove one of them", op.ID, first)
-		}
-		lines[op.ID] = int32(n)
 		op.Metadata = nil // takes no part in a comparison
-		operations.add(op)
+		read.add(op, n)
 		return nil
 	})
-	return operations.joined(), err
+	if err != nil {
+		return nil, err
+	}
+	first := make(map[recon.OperationID]int32, len(read.all))
+	for i, op := range read.all {
+		if line, again := first[op.ID]; again {
+			return nil, fmt.Errorf("%s line %d: operation %s stands on line %d already; every operation has one line, so remove one of them", name, read.lines[i], op.ID, line)
+		}
+		first[op.ID] = read.lines[i]
+	}
+	return read.all, nil
+}
+
+// readEffects reads the effects and makes one of all lines that tell of the same.
+func (in *compareInput) readEffects(ctx context.Context, o CompareOptions, only func(recon.SourceName) recon.Account) error {
+	name, systems := fileName(o.EffectsName, "effects"), systemsOf(o.Policies)
+	var read records[recon.Effect]
+	err := eachLine(ctx, o.Effects, name, func(n int, line []byte) error {
+		e, err := recon.ParseEffectIn(line, only)
+		if err != nil {
+			return err
+		}
+		e.Metadata = nil // takes no part in a comparison
+		if s, ok := systems[e.Source]; ok {
+			e.System = s
+		}
+		read.add(e, n)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	in.places = newIdentities(len(read.all))
+	kept := read.all[:0]
+	for i, e := range read.all {
+		key := in.places.key(e.Identity())
+		at, again := in.places.at[key]
+		if !again {
+			in.places.at[key] = int32(len(kept))
+			read.lines[len(kept)] = read.lines[i]
+			kept = append(kept, e)
+			continue
+		}
+		in.repeated++
+		merged, field := mergeLines(*kept[at], *e)
+		if field != "" {
+			return fmt.Errorf("%s line %d: effect %s stands on line %d already, with the same status and another %s; remove the wrong line", name, read.lines[i], e.ID, read.lines[at], field)
+		}
+		*kept[at] = merged
+	}
+	in.effects = kept
+	return nil
 }
 
 func fileName(name, otherwise string) string {
@@ -223,38 +237,6 @@ func rest(in *bufio.Reader, line []byte) ([]byte, error) {
 			return line, err
 		}
 	}
-}
-
-// effectReader makes one effect of all lines that tell of it.
-type effectReader struct {
-	name     string
-	systems  map[recon.SourceName]string
-	effects  chunks[recon.Effect]
-	lines    []int32 // that each effect was read from
-	at       identities
-	repeated int
-}
-
-func (r *effectReader) take(e recon.Effect, line int) error {
-	e.Metadata = nil // takes no part in a comparison
-	if s, ok := r.systems[e.Source]; ok {
-		e.System = s
-	}
-	key := r.at.key(e.Identity())
-	i, again := r.at.at[key]
-	if !again {
-		r.at.at[key] = int32(r.effects.n)
-		r.effects.add(e)
-		r.lines = append(r.lines, int32(line))
-		return nil
-	}
-	r.repeated++
-	merged, field := mergeLines(*r.effects.at(i), e)
-	if field != "" {
-		return fmt.Errorf("effect %s stands on line %d already, with the same status and another %s; remove the wrong line", e.ID, r.lines[i], field)
-	}
-	*r.effects.at(i) = merged
-	return nil
 }
 
 // mergeLines joins two lines of one effect, or names the field in which they

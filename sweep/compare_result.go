@@ -45,14 +45,14 @@ func (c *comparison) insideWindow() func(recon.Finding) bool {
 		}
 	}
 	for i := range c.in.operations {
-		if op := &c.in.operations[i]; c.window.Contains(op.CreatedAt) {
+		if op := c.in.operations[i]; c.window.Contains(op.CreatedAt) {
 			if _, asked := operations[op.ID]; asked {
 				operations[op.ID] = true
 			}
 		}
 	}
 	for i := range c.in.effects {
-		if e := &c.in.effects[i]; len(effects) > 0 && c.window.Contains(e.CreatedAt) {
+		if e := c.in.effects[i]; len(effects) > 0 && c.window.Contains(e.CreatedAt) {
 			if _, asked := effects[e.Ref()]; asked {
 				effects[e.Ref()] = true
 			}
