@@ -62,6 +62,14 @@ func TestJudgeGivesTheFirstClassThatFits(t *testing.T) {
 	}
 }
 
+func TestWhatWouldBeReleasedIsMissingWithoutAWordOfRefusal(t *testing.T) {
+	t.Parallel()
+	j := lost().policy(once).looks(listed(late)).judge(late, rules.PlaceSeen)
+	if want := "The refund of 42.00 EUR for order:1 is not at the provider: a complete look found nothing."; j.Reason != want {
+		t.Errorf("reason %q, want %q", j.Reason, want)
+	}
+}
+
 func TestLinkedEffectsHaveTheClassOfTheirOperation(t *testing.T) {
 	t.Parallel()
 	first, second, failed := refund("re_1"), refund("re_2", after(time.Minute)), refund("re_0", status(recon.EffectFailed))

@@ -29,7 +29,10 @@ var missing = rule{"missing", func(v *view) (conclusion, bool) {
 func (v *view) missingFinding() recon.Finding {
 	reason := fmt.Sprintf("The %s is recorded as succeeded, and a complete look finds no effect%s.", v.what(), v.hint())
 	if v.state() != recon.Succeeded {
-		reason = fmt.Sprintf("The %s is not at the provider: %s. It is not released, because %s.", v.what(), v.absenceText(), v.refusesRelease())
+		reason = fmt.Sprintf("The %s is not at the provider: %s.", v.what(), v.absenceText())
+		if why := v.refusesRelease(); why != "" {
+			reason += fmt.Sprintf(" It is not released, because %s.", why)
+		}
 	}
 	return v.finding(recon.FindMissing, reason, nil)
 }

@@ -19,5 +19,8 @@ var release = rule{"release", func(v *view) (conclusion, bool) {
 
 // absenceText says by what the operation counts as absent.
 func (v *view) absenceText() string {
+	if v.absence.Looks == 1 {
+		return "a complete look found nothing"
+	}
 	return fmt.Sprintf("%d complete looks over %s found nothing", v.absence.Looks, recon.Duration(v.absence.Last.Sub(v.absence.First)).Text())
 }

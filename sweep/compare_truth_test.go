@@ -70,7 +70,7 @@ func northwind(t *testing.T) (*comparison, truth) {
 	return c, answer
 }
 
-func TestNorthwindIsSortedAsTheTruthSays(t *testing.T) {
+func TestNorthwindIsExactlyItsTruth(t *testing.T) {
 	t.Parallel()
 	c, answer := northwind(t)
 	r := c.result()
