@@ -95,7 +95,8 @@ CREATE TABLE reconciler.operations (
     -- Alerts and give-up ages count from here.
     CONSTRAINT operations_unknown_since CHECK (state <> 'unknown' OR unknown_since IS NOT NULL),
     CONSTRAINT operations_slot_is_open CHECK (slot IS NULL OR state NOT IN ('succeeded', 'failed')),
-    CONSTRAINT operations_released_is_pending CHECK (NOT released OR state = 'pending')
+    -- A release that lapsed unused stays on an unknown operation, so that it is not granted again.
+    CONSTRAINT operations_released_is_open CHECK (NOT released OR state IN ('pending', 'unknown'))
 ) WITH (
     fillfactor = 80,
     autovacuum_vacuum_scale_factor = 0.02,

@@ -95,7 +95,7 @@ func TestTheDatabaseRefusesRowsThatSayTheImpossible(t *testing.T) {
 		"a token outside a lease":                 {`lease_token = 'x'`, "operations_token_in_progress"},
 		"unknown since never":                     {`state = 'unknown', unknown_since = NULL`, "operations_unknown_since"},
 		"a closed operation that holds a slot":    {`state = 'failed', slot = 'x'`, "operations_slot_is_open"},
-		"a release that is not pending":           {`state = 'unknown', released = true`, "operations_released_is_pending"},
+		"a release of a closed operation":         {`state = 'failed', released = true`, "operations_released_is_open"},
 		"an infinite instant":                     {`created_at = 'infinity'`, "operations_created_in_range"},
 		"an instant in the year 40000":            {`sent_at = '40000-01-01Z'`, "operations_sent_in_range"},
 	} {
