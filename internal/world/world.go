@@ -243,7 +243,10 @@ func (w *World) tick(ctx context.Context) error {
 		return err
 	}
 	options := sweep.Options{Now: w.clock.now, Tick: w.clock.now().Format(time.RFC3339)}
-	_, err = w.sweeps.Run(ctx, options)
+	out, err := w.sweeps.Run(ctx, options)
+	if err == nil && out.SetAside > 0 {
+		err = fmt.Errorf("%d conclusions could not be recorded", out.SetAside)
+	}
 	if err == nil && w.clock.now().Minute() == 0 {
 		_, err = w.sweeps.Reverify(ctx, options)
 	}
