@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,8 +27,13 @@ type stand struct {
 	db       *pgxpool.Pool
 	guard    *guard.Guard
 	provider *provider
-	now      time.Time
+	clock    *clock
 }
+
+// clock is the simulated one, also read by the provider's goroutines.
+type clock struct{ after atomic.Int64 }
+
+func (c *clock) now() time.Time { return start.Add(time.Duration(c.after.Load())) }
 
 func newStand(t *testing.T, policies ...recon.Policy) *stand {
 	t.Helper()
@@ -48,7 +54,7 @@ func newStand(t *testing.T, policies ...recon.Policy) *stand {
 	if _, err := l.ApplyPolicies(t.Context(), policies, start); err != nil {
 		t.Fatal(err)
 	}
-	s := &stand{t: t, ledger: l, db: db, provider: &provider{made: map[string]int64{}}, now: start}
+	s := &stand{t: t, ledger: l, db: db, provider: &provider{made: map[string]int64{}}, clock: &clock{}}
 	s.guard = &guard.Guard{Ledger: l, Holder: "test"}
 	// A wait between two attempts moves the database's clock instead.
 	guard.SetPause(s.guard, func(_ context.Context, d time.Duration) error { s.advance(d); return nil })
@@ -72,8 +78,8 @@ func intent(order string) ledger.OpenRequest {
 
 func (s *stand) advance(d time.Duration) {
 	s.t.Helper()
-	s.now = s.now.Add(d)
-	if err := s.ledger.SetSimulatedTime(s.t.Context(), s.now); err != nil {
+	s.clock.after.Add(int64(d))
+	if err := s.ledger.SetSimulatedTime(s.t.Context(), s.clock.now()); err != nil {
 		s.t.Fatal(err)
 	}
 }
