@@ -150,7 +150,7 @@ func TestTheDocumentedFileLoads(t *testing.T) {
 	for _, n := range c.Notes {
 		noted = append(noted, n.Path)
 	}
-	want := []string{"listen.public", "listen.token_file", "sources[0].settings.webhook", "schedule.audit", "people", "escalation.ladders", "escalation.ladders.default[2].to", "escalation.ladders.default[3].to", "escalation.approve_above"}
+	want := []string{"listen.public", "sources[0].settings.webhook", "schedule.audit", "people", "escalation.ladders", "escalation.ladders.default[2].to", "escalation.ladders.default[3].to", "escalation.approve_above"}
 	if diff := cmp.Diff(want, noted); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}

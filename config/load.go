@@ -301,7 +301,7 @@ func (d *decoder) unserved(doc file) {
 	}
 	for path, set := range map[string]bool{
 		"people": len(doc.People) > 0, "escalation.ladders": len(doc.Escalation.Ladders) > 0,
-		"escalation.approve_above": len(doc.Escalation.ApproveAbove) > 0, "listen.token_file": doc.Listen.TokenFile != "",
+		"escalation.approve_above": len(doc.Escalation.ApproveAbove) > 0,
 	} {
 		if set {
 			d.note(path, "is valid, and this build does not use it yet")

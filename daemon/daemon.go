@@ -69,6 +69,9 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 	for _, n := range d.Config.Notes {
 		d.Log.Warn("configuration", "note", n.String())
 	}
+	if err := checkToken(d.Config.Listen.TokenFile); err != nil {
+		return err
+	}
 	if err := d.listen(ctx, life); err != nil {
 		return err
 	}

@@ -19,8 +19,8 @@ const (
 	readyWithin = 2 * time.Second
 )
 
-// listen starts the private listener: metrics and health, nothing that changes
-// anything, and no token.
+// listen starts the private listener: metrics and health without a token, the status of
+// operations with one, and nothing that changes anything.
 func (d *daemon) listen(ctx context.Context, life *lifecycle) error {
 	address := d.Config.Listen.Private
 	var lc net.ListenConfig
@@ -61,6 +61,8 @@ func (d *daemon) private() http.Handler {
 	// the database is away would help nobody.
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, http.StatusOK, "alive") })
 	mux.HandleFunc("GET /readyz", d.readyz)
+	mux.Handle("GET /v1/operations", d.withToken(d.statusList))
+	mux.Handle("GET /v1/operations/{id...}", d.withToken(d.status))
 	return mux
 }
 

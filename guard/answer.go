@@ -104,24 +104,31 @@ func (a Answer) refused(reason string) Answer {
 }
 
 func (a Answer) uncertain() Answer {
-	return a.stands(UnknownReconciliationRequired, false, ledger.StandingOf(recon.Unknown).Note)
+	return a.stands(UnknownReconciliationRequired, false, "")
 }
 
 func (a Answer) stands(v Verdict, final bool, note string) Answer {
 	a.Verdict, a.Final, a.Text = v, final, note
-	if note != "" {
-		return a
+	if note == "" {
+		a.Text = Words(v, final)
 	}
-	switch v {
-	case Succeeded:
-		a.Text = "It is done. Do not do it again."
-	case FailedSafeToRetry:
-		a.Text = "It did not happen. The same call may be made again later."
-		if final {
-			a.Text = "It did not happen and will not. Doing it after all is a new decision."
-		}
-	case RejectedByPolicy:
-		a.Text = "It was refused before anything was sent: " + a.Reason + "."
+	if v == RejectedByPolicy {
+		a.Text += ": " + a.Reason + "."
 	}
 	return a
+}
+
+// Words say a verdict for whoever asked, a model or a person.
+func Words(v Verdict, final bool) string {
+	switch {
+	case v == Succeeded:
+		return "It is done. Do not do it again."
+	case v == FailedSafeToRetry && final:
+		return "It did not happen and will not. Doing it after all is a new decision."
+	case v == FailedSafeToRetry:
+		return "It did not happen. The same call may be made again later."
+	case v == RejectedByPolicy:
+		return "It was refused before anything was sent"
+	}
+	return "The outcome is being checked. Report neither success nor failure."
 }
