@@ -31,10 +31,11 @@ import (
 // folder to go away.
 //
 // A sleep is one more writer, so that the server outlives the gap between two packages
-// of one `go test ./...`; the keeper ends after a round in which nobody came.
+// of one `go test ./...`; the keeper ends after a round in which nobody came. It is no
+// reader, or a killed keeper would seem to be alive.
 const keeper = `
 linger=$1; shift
-exec 4<>fifo 3<fifo
+exec 4<>fifo 3<fifo 4>fifo
 "$@" 3<&- 4<&- >>postgresql.log 2>&1 &
 server=$!
 came=1
@@ -46,7 +47,7 @@ while [ "$came" ]; do
 		: >"ack.$id"
 		came=1
 	done
-	exec 4<>fifo
+	exec 4>fifo
 done
 kill -QUIT "$server"
 wait "$server"
@@ -155,13 +156,9 @@ func claim(dir string) error {
 
 // join announces this process to the keeper and waits until it is counted.
 func (s *server) join(ctx context.Context, home string) error {
-	// Without O_NONBLOCK the open would wait for a keeper for ever.
-	fifo, err := os.OpenFile(filepath.Join(home, "fifo"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENXIO) {
-		return errGone
-	}
+	fifo, err := openFifo(home)
 	if err != nil {
-		return fmt.Errorf("reach the keeper of the shared test server: %w", err)
+		return err
 	}
 	s.presence = fifo
 	if s.cluster, err = announce(ctx, home, fifo); err != nil {
@@ -170,14 +167,44 @@ func (s *server) join(ctx context.Context, home string) error {
 	return nil
 }
 
+// openFifo opens the fifo for writing; errGone says that no keeper reads it.
+func openFifo(home string) (*os.File, error) {
+	// Without O_NONBLOCK the open would wait for a keeper for ever.
+	fifo, err := os.OpenFile(filepath.Join(home, "fifo"), os.O_WRONLY|syscall.O_NONBLOCK, 0)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENXIO) {
+		return nil, errGone
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reach the keeper of the shared test server: %w", err)
+	}
+	return fifo, nil
+}
+
 func announce(ctx context.Context, home string, fifo *os.File) (*localpg.Cluster, error) {
 	id := strconv.Itoa(os.Getpid()) + "-" + rand.Text()[:8]
 	if _, err := fifo.WriteString(id + "\n"); err != nil {
 		return nil, errors.Join(errGone, err)
 	}
-	ack := filepath.Join(home, "ack."+id)
-	if err := await(ctx, goneLimit, func() error { _, err := os.Stat(ack); return err }); err != nil {
-		return nil, errors.Join(errGone, err)
+	// A keeper that is slow to answer, on a busy machine, is not one that is gone.
+	gone := false
+	err := await(ctx, startLimit, func() error {
+		if _, err := os.Stat(filepath.Join(home, "ack."+id)); err == nil {
+			return nil
+		}
+		again, err := openFifo(home)
+		if gone = errors.Is(err, errGone); gone {
+			return nil
+		}
+		if err == nil {
+			err = errors.Join(errors.New("the keeper of the shared test server does not answer"), again.Close())
+		}
+		return err
+	})
+	if gone {
+		err = errGone
+	}
+	if err != nil {
+		return nil, err
 	}
 	cluster, err := localpg.Prepare(ctx, options(home))
 	if err != nil {
@@ -223,7 +250,7 @@ func start(ctx context.Context, home string, linger time.Duration) error {
 	}
 	// The keeper is there once it has the fifo open.
 	return await(ctx, startLimit, func() error {
-		f, err := os.OpenFile(fifo, os.O_WRONLY|syscall.O_NONBLOCK, 0)
+		f, err := openFifo(home)
 		if err != nil {
 			return err
 		}
