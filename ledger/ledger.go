@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -74,8 +75,11 @@ func poolConfig(o Options) (*pgxpool.Config, error) {
 		cfg.MaxConns = o.MaxConns
 	}
 	// Unnamed statements with cached descriptions work behind poolers that give every
-	// transaction another connection, and each run is planned for its own parameters.
-	cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	// transaction another connection, and each run is planned for its own parameters. A
+	// URL that names another mode means it.
+	if !strings.Contains(o.URL, "default_query_exec_mode=") {
+		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
+	}
 	cfg.ConnConfig.Tracer = o.Tracer
 	if cfg.ConnConfig.ConnectTimeout == 0 {
 		cfg.ConnConfig.ConnectTimeout = connectTimeout
