@@ -3,7 +3,6 @@ package world
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -11,21 +10,18 @@ import (
 
 	stripego "github.com/stripe/stripe-go/v82"
 
+	"github.com/seed-1c4f4dc2/reconciler/attempt"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
-	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
-// newAgentClient makes the client with which the shop's agent sends. It must not
-// repeat anything by itself, or the ledger would not know: the client's own retries
-// are off, and no connection is used twice, since net/http sends a request that has
-// an idempotency key again when a kept connection dies.
+// newAgentClient makes the client with which the shop's agent sends: one attempt is one
+// request, or the ledger would not know of the others.
 func newAgentClient(url string) *stripego.Client {
-	transport := http.DefaultTransport.(*http.Transport).Clone()
-	transport.DisableKeepAlives = true
 	return stripego.NewClient(agentKey, stripego.WithBackends(stripego.NewBackendsWithConfig(&stripego.BackendConfig{
 		URL: stripego.String(url), MaxNetworkRetries: stripego.Int64(0),
-		HTTPClient:    &http.Client{Transport: transport, Timeout: 10 * time.Second},
+		HTTPClient:    &http.Client{Transport: &attempt.Transport{}, Timeout: 10 * time.Second},
 		LeveledLogger: &stripego.LeveledLogger{Level: stripego.LevelNull},
 	})))
 }
@@ -108,48 +104,16 @@ func (w *World) tell(i intent, words string) {
 // send makes the refund and says how that went. The amount is what the agent's code
 // makes of the request, which its bug may have changed.
 func (w *World) send(ctx context.Context, i intent, c ledger.ClaimAnswer) ledger.FinishRequest {
+	ctx, sent := stripe.Begin(ctx, stripe.Sending{Key: c.Key, Marker: c.Marker.Name, Reference: c.Marker.Value, InDoubt: c.InDoubt})
 	p := &stripego.RefundCreateParams{
 		Charge: stripego.String(i.charge),
 		Amount: stripego.Int64(i.money.Minor * max(i.fate.times, 1)),
 	}
-	p.Context = ctx
 	p.SetIdempotencyKey(c.Key)
 	p.AddMetadata(c.Marker.Name, c.Marker.Value)
-	refund, err := w.client.V1Refunds.Create(ctx, p)
-	if err == nil && refund.ID == "" {
-		err = errNoAnswer
-	}
-	if err != nil {
-		class, code := classOf(err)
-		return ledger.FinishRequest{Class: class, ErrorCode: code}
-	}
-	f := ledger.FinishRequest{Class: recon.ClassSucceeded, EffectID: refund.ID}
-	if refund.Status == stripego.RefundStatusPending {
-		f.Class = recon.ClassAccepted
-	}
-	return f
-}
-
-// classOf is the agent's own reading of an error, cautious: what is not known to be
-// definite is indeterminate.
-func classOf(err error) (recon.AttemptClass, string) {
-	var e *stripego.Error
-	if !errors.As(err, &e) {
-		return recon.ClassIndeterminate, "no_answer"
-	}
-	code := string(e.Code)
-	if code == "" {
-		code = string(e.Type)
-	}
-	switch {
-	case e.HTTPStatusCode == http.StatusTooManyRequests, e.HTTPStatusCode == http.StatusUnauthorized:
-		return recon.ClassNotSent, code
-	case e.HTTPStatusCode == http.StatusInternalServerError:
-		return recon.ClassStoredError, code
-	case e.HTTPStatusCode == http.StatusBadRequest && e.Type != stripego.ErrorTypeIdempotency:
-		return recon.ClassRefused, code
-	}
-	return recon.ClassIndeterminate, code
+	_, _ = w.client.V1Refunds.Create(ctx, p) // the report reads the wire, which knows more than the client tells
+	r := sent.Report()
+	return ledger.FinishRequest{Class: r.Class, EffectID: r.EffectID, Result: r.Result, ErrorCode: r.ErrorCode, RequestID: r.RequestID}
 }
 
 // lifeOf tells the provider what becomes of a refund.
