@@ -185,9 +185,11 @@ func TestB19_NothingOnTheEdgeOfAWindowIsLost(t *testing.T) {
 		made = append(made, f.refund(t, stripetest.Refund{Created: edge.Add(time.Duration(i) * 100 * time.Millisecond).Truncate(time.Second)}, fmt.Sprint("op_", i)))
 	}
 	f.Add(time.Minute)
-	q := question("op_1", edge.Add(700*time.Millisecond)) // Stripe rounds created down
-	if got := ids(f.asks(t, src, q)); len(got) != 3 {
-		t.Errorf("found %v, want %v: the window begins a little earlier than asked", got, made)
+	for _, from := range []time.Duration{0, 700 * time.Millisecond, 1300 * time.Millisecond} {
+		q := question("op_1", edge.Add(from)) // Stripe rounds created down
+		if got := ids(f.asks(t, src, q)); len(got) != 3 {
+			t.Errorf("from %s on: found %v, want %v: the window begins a little earlier than asked", from, got, made)
+		}
 	}
 
 	// A list that stops early does not answer for the second of its last object.

@@ -23,32 +23,20 @@ var creations = map[string][]string{
 
 // event is what is read of an event.
 type event struct {
-	ID       string  `json:"id"`
-	Object   string  `json:"object"`
-	Account  string  `json:"account"`
-	Livemode *bool   `json:"livemode"`
-	Created  int64   `json:"created"`
-	Request  request `json:"request"`
-	Data     struct {
+	ID       string `json:"id"`
+	Object   string `json:"object"`
+	Account  string `json:"account"`
+	Livemode *bool  `json:"livemode"`
+	Created  int64  `json:"created"`
+	Request  struct {
+		Key string `json:"idempotency_key"`
+	} `json:"request"`
+	Data struct {
 		Object struct {
 			ID     string `json:"id"`
 			Object string `json:"object"`
 		} `json:"object"`
 	} `json:"data"`
-}
-
-// request is who caused an event: an object, or the request's bare id in accounts whose
-// API version is of before May 2017, which tell no keys.
-type request struct {
-	Key string `json:"idempotency_key"`
-}
-
-func (r *request) UnmarshalJSON(b []byte) error {
-	if b[0] == '"' {
-		return nil
-	}
-	type bare request
-	return json.Unmarshal(b, (*bare)(r))
 }
 
 // feed is a list of events that is being read for keys.

@@ -127,3 +127,78 @@ func TestOurOwnBudgetIsBlindAndNoError(t *testing.T) {
 		t.Errorf("Probe gives %v, want rate_limited", err)
 	}
 }
+
+func TestAListThatIsNotWhatWasAskedForIsBlind(t *testing.T) {
+	t.Parallel()
+	older, younger := strings.Replace(aRefund, "1772442000", "1772441000", 1), strings.Replace(aRefund, "re_1", "re_2", 1)
+	tests := []struct {
+		name, way, reply string
+	}{
+		{"objects out of order, so that no range is complete", "in the window", fmt.Sprintf(page, older+","+younger)},
+		{"an object of another parent", "by parent", fmt.Sprintf(page, strings.Replace(aRefund, "ch_1", "ch_2", 1))},
+		{"another object than the one asked for", "by id", strings.Replace(aRefund, "re_1", "re_9", 1)},
+		{"an object of another kind", "by id", strings.Replace(aRefund, `"refund"`, `"charge"`, 1)},
+		{"the same page again and again", "by parent", strings.Replace(fmt.Sprintf(page, aRefund), `"has_more":false`, `"has_more":true`, 1)},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := serve(t, func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(tt.reply)) })
+			ans := ask(t, open(t, srv.one(), stripe.Options{}), ways()[tt.way].question)
+			l := ans.Looks[len(ans.Looks)-1]
+			if l.Outcome != recon.Blind || l.Fault != string(sources.Malformed) && l.Fault != string(sources.Truncated) {
+				t.Errorf("look is %s %q, want blind", l.Outcome, l.Fault)
+			}
+			if n := srv.hits.Load(); n > 2 {
+				t.Errorf("%d requests for a list that leads nowhere", n)
+			}
+		})
+	}
+}
+
+func TestAnEventOfAnotherModeAccountOrKindNamesNoEffect(t *testing.T) {
+	t.Parallel()
+	const good = `{"id":"evt_1","object":"event","type":"refund.created","created":1772442000,"livemode":true,"account":"acct_1",` +
+		`"request":{"id":"req_1","idempotency_key":"k"},"data":{"object":{"id":"re_1","object":"refund"}}}`
+	tests := []struct {
+		name, event string
+		found       bool
+	}{
+		{"our own event", good, true},
+		{"an event of the platform itself, which names no account", strings.Replace(good, `"account":"acct_1",`, "", 1), true},
+		{"of test mode", strings.Replace(good, `"livemode":true`, `"livemode":false`, 1), false},
+		{"of another account", strings.Replace(good, "acct_1", "acct_2", 1), false},
+		{"of another kind of object", strings.Replace(good, `"object":"refund"`, `"object":"charge"`, 1), false},
+		{"of another key", strings.Replace(good, `"k"`, `"K"`, 1), false},
+		{"of no request", strings.Replace(good, `{"id":"req_1","idempotency_key":"k"}`, "null", 1), false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			srv := serve(t, func(w http.ResponseWriter, r *http.Request) {
+				switch r.URL.Path {
+				case "/v1/account":
+					_, _ = io.WriteString(w, `{"id":"acct_1","object":"account"}`)
+				case "/v1/events":
+					_, _ = fmt.Fprintf(w, page, tt.event)
+				case "/v1/refunds/re_1":
+					_, _ = io.WriteString(w, aRefund)
+				default:
+					_, _ = fmt.Fprintf(w, page, "")
+				}
+			})
+			set := srv.one()
+			set.Account = "acct_1"
+			q := question("op-1", newClock().now.Add(-time.Hour))
+			q.Key, q.Marks = "k", []recon.Mark{recon.MarkKey}
+			ans := ask(t, open(t, set, stripe.Options{}), q)
+			l := ans.Looks[len(ans.Looks)-1]
+			if l.Method != recon.ByKey || l.Key != "k" || (l.Outcome == recon.Found) != tt.found || l.Outcome == recon.Blind {
+				t.Errorf("look %+v, want by_key with found %t", l, tt.found)
+			}
+			if got := len(ans.Effects) == 1 && ans.Effects[0].Key == "k"; got != tt.found {
+				t.Errorf("effects %+v, want one with the key: %t", ans.Effects, tt.found)
+			}
+		})
+	}
+}

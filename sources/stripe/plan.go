@@ -103,9 +103,9 @@ func (g group) oldest() time.Time { return g.questions[len(g.questions)-1].From 
 
 // reach is what a list saves by reading back to a time.
 type reach struct {
-	from   time.Time
-	saves  int  // single calls that are no longer needed
-	forced bool // nothing but the list can answer
+	from   time.Time // with the overlap
+	saves  int       // single calls that are no longer needed
+	forced bool      // nothing but the list can answer
 }
 
 // reaches gives the worth of reading back to each question, the youngest first. A
@@ -120,7 +120,7 @@ func reaches(questions []sources.Question) []reach {
 	list := make([]reach, len(questions))
 	for i, q := range questions {
 		one, ok := singleOf(q)
-		list[i] = reach{from: q.From, forced: !ok}
+		list[i] = reach{from: since(q.From), forced: !ok}
 		if ok && last[one] == i {
 			list[i].saves = 1
 		}
