@@ -26,7 +26,7 @@ var block = regexp.MustCompile("(?s)```sql\n(.*?)```\n```text\n(.*?)```\n")
 // the other in one session, and compares what it answers with what the paper says.
 func TestTheSessionsOfThePapersAreTrue(t *testing.T) {
 	t.Parallel()
-	for _, paper := range []string{"sql.md"} {
+	for _, paper := range []string{"sql.md", "adopt.md"} {
 		t.Run(paper, func(t *testing.T) {
 			t.Parallel()
 			text, err := os.ReadFile(filepath.Join("..", "..", "docs", paper))
