@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -65,9 +66,9 @@ func TestWhatAnHTTPAnswerMeans(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			hits := 0
+			var hits atomic.Int32
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				hits++
+				hits.Add(1)
 				if r.Header.Get("Idempotency-Key") != "k-1" || r.Method != http.MethodPost {
 					t.Errorf("%s with key %q", r.Method, r.Header.Get("Idempotency-Key"))
 				}
@@ -85,7 +86,7 @@ func TestWhatAnHTTPAnswerMeans(t *testing.T) {
 			}))
 			defer srv.Close()
 			for inDoubt, want := range map[bool]recon.AttemptClass{false: test.first, true: test.repeat} {
-				hits = 0
+				hits.Store(0)
 				url := srv.URL
 				if test.url != "" {
 					url = test.url
@@ -102,8 +103,8 @@ func TestWhatAnHTTPAnswerMeans(t *testing.T) {
 				if test.status != 0 && got.RequestID != "r-1" {
 					t.Errorf("request id %q", got.RequestID)
 				}
-				if test.url == "" && hits != 1 {
-					t.Errorf("%d requests, want 1", hits)
+				if test.url == "" && hits.Load() != 1 {
+					t.Errorf("%d requests, want 1", hits.Load())
 				}
 			}
 		})
