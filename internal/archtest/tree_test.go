@@ -1,6 +1,7 @@
 package archtest
 
 import (
+	"errors"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -10,7 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
+	"sync"
 )
 
 const module = "github.com/seed-1c4f4dc2/reconciler"
@@ -31,8 +32,7 @@ type file struct {
 
 // load reads all Go files of the module; modules inside it, test data and hidden folders
 // are not part of it.
-func load(t *testing.T, fsys fs.FS) *tree {
-	t.Helper()
+func load(fsys fs.FS) (*tree, error) {
 	tr := &tree{fsys: fsys, set: token.NewFileSet()}
 	err := fs.WalkDir(fsys, ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -58,11 +58,17 @@ func load(t *testing.T, fsys fs.FS) *tree {
 		tr.files = append(tr.files, file{path: name, dir: path.Dir(name), test: strings.HasSuffix(name, "_test.go"), ast: parsed})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return tr
+	return tr, err
 }
+
+// realTree is the tree that the test stands in. It is read once; no law changes it.
+var realTree = sync.OnceValues(func() (*tree, error) {
+	const root = "../.."
+	if !isFile(os.DirFS(root), "go.mod") {
+		return nil, errors.New("the test must run in internal/archtest")
+	}
+	return load(os.DirFS(root))
+})
 
 // product is every file but tests.
 func (tr *tree) product() []file {
@@ -129,14 +135,4 @@ func isCall(node ast.Node, pkg string, names ...string) bool {
 func isFile(fsys fs.FS, name string) bool {
 	info, err := fs.Stat(fsys, name)
 	return err == nil && info.Mode().IsRegular()
-}
-
-// root is the real tree.
-func root(t *testing.T) fs.FS {
-	t.Helper()
-	const up = "../.."
-	if !isFile(os.DirFS(up), "go.mod") {
-		t.Fatal("the test must run in internal/archtest")
-	}
-	return os.DirFS(up)
 }
