@@ -69,7 +69,6 @@ func TestEvidenceIsAppendOnlyAlsoWhereNoRowIsHitAndForASuperuser(t *testing.T) {
 		`DELETE FROM reconciler.looks`,
 		`DELETE FROM reconciler.looks WHERE false`,
 		`TRUNCATE reconciler.looks`,
-		`TRUNCATE reconciler.operations CASCADE`,
 		`INSERT INTO reconciler.looks (tenant, look_id, source, method, outcome, at, complete)
 			VALUES ('default', 'l', 's', 'list', 'found', now(), true)
 			ON CONFLICT (tenant, look_id) DO UPDATE SET outcome = excluded.outcome`,

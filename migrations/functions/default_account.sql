@@ -6,7 +6,10 @@ DECLARE
     accounts integer;
     the_one text;
 BEGIN
+    IF jsonb_array_length(coalesce(nullif(policy -> 'accounts', 'null'), '[]')) < 2 THEN
+        RETURN coalesce(policy #>> '{accounts,0,account}', 'default'); -- nearly every source
+    END IF;
     SELECT count(DISTINCT a.value ->> 'account'), min(a.value ->> 'account') INTO accounts, the_one
-        FROM jsonb_array_elements(coalesce(nullif(policy -> 'accounts', 'null'), '[]')) a;
-    RETURN CASE accounts WHEN 0 THEN 'default' WHEN 1 THEN the_one END;
+        FROM jsonb_array_elements(policy -> 'accounts') a;
+    RETURN CASE accounts WHEN 1 THEN the_one END;
 END $$;

@@ -30,7 +30,7 @@ BEGIN
     wanted.mode := coalesce(wanted.mode, reconciler.default_mode(policy.body, wanted.account));
     wanted.request_hash := reconciler.request_digest(wanted);
     wanted.slot := CASE WHEN (policy.body -> 'one_open')::boolean THEN reconciler.intent_slot(wanted) END;
-    wanted.marks := ARRAY(SELECT jsonb_array_elements_text(coalesce(policy.body -> 'marks', '[]')));
+    wanted.marks := reconciler.policy_marks(policy.body);
     wanted.policy_version := policy.version;
     wanted.state := 'pending';
     entry := reconciler.entry_body('opened', wanted.created_at, jsonb_build_object(

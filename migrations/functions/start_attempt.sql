@@ -22,7 +22,7 @@ BEGIN
     op.call := for_call;
     op.lease_token := replace(gen_random_uuid()::text, '-', '');
     op.lease_until := until;
-    op.marks := ARRAY(SELECT jsonb_array_elements_text(coalesce(policy -> 'marks', '[]')));
+    op.marks := reconciler.policy_marks(policy);
     op.chain_seq := op.chain_seq + 1;
     entry := reconciler.entry_body('attempt_started', now, jsonb_build_object(
         'attempt', op.attempts, 'holder', for_holder, 'call', for_call, 'from', before, 'to', op.state,
