@@ -25,7 +25,6 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/migrations"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
-	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
@@ -166,7 +165,7 @@ func newShop(t *testing.T, repeat recon.Repeat) *shop {
 		t.Fatal(err)
 	}
 	source, err := stripe.New("shop", stripe.Settings{System: "stripe", Account: "acct_1", Mode: "live", Marker: "operation_id",
-		APIURL: s.srv.URL(), APIKey: sources.NewSecret("rk_live_TESTONLY"), PerSecond: 1_000_000}, stripe.Options{})
+		APIURL: s.srv.URL(), APIKey: recon.NewSecret("rk_live_TESTONLY"), PerSecond: 1_000_000}, stripe.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -16,7 +16,6 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/migrations"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
-	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
@@ -148,7 +147,7 @@ func (w *World) openLedger(ctx context.Context) error {
 func (w *World) newSource() (*stripe.Source, error) {
 	return stripe.New(sourceName, stripe.Settings{
 		System: "stripe", Account: account, Mode: mode, Marker: marker, APIURL: w.stripe.URL(),
-		APIKey: sources.NewSecret(productKey), PerSecond: 1_000_000, // no real time passes here
+		APIKey: recon.NewSecret(productKey), PerSecond: 1_000_000, // no real time passes here
 	}, stripe.Options{OnRequest: func(string, string) { w.calls++ }})
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
@@ -33,7 +34,7 @@ func BenchmarkAskWindow(b *testing.B) {
 		q.Parent = fmt.Sprint("ch_", i)
 		batch = append(batch, q)
 	}
-	set := stripe.Settings{Account: "acct_1", Mode: "live", APIURL: srv.URL(), APIKey: sources.NewSecret(liveKey), Marker: marker, PerSecond: 1_000_000}
+	set := stripe.Settings{Account: "acct_1", Mode: "live", APIURL: srv.URL(), APIKey: recon.NewSecret(liveKey), Marker: marker, PerSecond: 1_000_000}
 	calls := 0
 	for b.Loop() {
 		src, err := stripe.New("stripe-main", set, stripe.Options{})

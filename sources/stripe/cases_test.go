@@ -281,7 +281,7 @@ func TestB27_ObjectsOfAnotherModeAreSetAsideAndTheLookIsBlind(t *testing.T) {
 
 func TestB27_AKeyOfTheOtherModeIsRefused(t *testing.T) {
 	t.Parallel()
-	set := stripe.Settings{Mode: "live", APIKey: sources.NewSecret("sk_test_TESTONLY")}
+	set := stripe.Settings{Mode: "live", APIKey: recon.NewSecret("sk_test_TESTONLY")}
 	if _, err := stripe.New("s", set, stripe.Options{}); err == nil {
 		t.Error("a test key was taken for live mode; refunds do not say their mode, so nobody would notice")
 	}

@@ -65,10 +65,10 @@ func newFake(t *testing.T) fake {
 // settings are those of a source with all three places of the fake.
 func (f fake) settings() stripe.Settings {
 	return stripe.Settings{
-		System: "stripe", Marker: marker, APIURL: f.URL(), APIKey: sources.NewSecret(liveKey), PerSecond: 100_000,
+		System: "stripe", Marker: marker, APIURL: f.URL(), APIKey: recon.NewSecret(liveKey), PerSecond: 100_000,
 		Accounts: []stripe.AccountSettings{
 			{Account: "acct_1", Mode: "live"},
-			{Account: "acct_1", Mode: "test", APIKey: sources.NewSecret(testKey)},
+			{Account: "acct_1", Mode: "test", APIKey: recon.NewSecret(testKey)},
 			{Account: "acct_shop", Mode: "live", Connected: true},
 		},
 	}

@@ -37,7 +37,7 @@ func serve(t *testing.T, answer http.HandlerFunc) *scripted {
 // one gives the settings of a source of one account whose name is no id of Stripe's,
 // so that it is not asked for.
 func (s *scripted) one() stripe.Settings {
-	return stripe.Settings{APIURL: s.URL, APIKey: sources.NewSecret(liveKey), Marker: marker, PerSecond: 100_000}
+	return stripe.Settings{APIURL: s.URL, APIKey: recon.NewSecret(liveKey), Marker: marker, PerSecond: 100_000}
 }
 
 const (
@@ -259,7 +259,7 @@ func TestB100_NoSecretAndNoTextOfStripesLeaves(t *testing.T) {
 			_, _ = w.Write([]byte(reply.body))
 		})
 		set := srv.one()
-		set.APIKey = sources.NewSecret(secret)
+		set.APIKey = recon.NewSecret(secret)
 		var labels strings.Builder
 		src := open(t, set, stripe.Options{OnRequest: func(endpoint, code string) { fmt.Fprintln(&labels, endpoint, code) }})
 		q := ways()["in the window"].question

@@ -106,7 +106,7 @@ func (c carrier) RoundTrip(r *http.Request) (*http.Response, error) { return c(r
 
 func TestOurOwnBudgetIsBlindAndNoError(t *testing.T) {
 	t.Parallel()
-	set := stripe.Settings{APIKey: sources.NewSecret(liveKey), PerSecond: 1}
+	set := stripe.Settings{APIKey: recon.NewSecret(liveKey), PerSecond: 1}
 	src := open(t, set, stripe.Options{Transport: carrier(func(r *http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: 200, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(aRefund)), Request: r}, nil
 	})})

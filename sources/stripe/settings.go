@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
-	"github.com/seed-1c4f4dc2/reconciler/sources"
 )
 
 const (
@@ -36,9 +35,9 @@ type Settings struct {
 	Mode    string `yaml:"mode" json:"mode"`       // live or test; default live
 	// APIKey is a restricted key that may read refunds, charges, payment intents and
 	// events. It comes from APIKeyFile or the environment.
-	APIKey     sources.Secret `yaml:"api_key" json:"api_key"`
-	APIKeyFile string         `yaml:"api_key_file" json:"api_key_file"`
-	APIURL     string         `yaml:"api_url" json:"api_url"` // default: Stripe's own
+	APIKey     recon.Secret `yaml:"api_key" json:"api_key"`
+	APIKeyFile string       `yaml:"api_key_file" json:"api_key_file"`
+	APIURL     string       `yaml:"api_url" json:"api_url"` // default: Stripe's own
 	// Marker is the metadata key under which senders put our operation id.
 	Marker   string            `yaml:"marker" json:"marker"`
 	Accounts []AccountSettings `yaml:"accounts" json:"accounts"`
@@ -54,33 +53,33 @@ type AccountSettings struct {
 	Account string `yaml:"account" json:"account"`
 	Mode    string `yaml:"mode" json:"mode"`
 	// Connected asks with the source's own key and the header Stripe-Account.
-	Connected  bool           `yaml:"connected" json:"connected"`
-	APIKey     sources.Secret `yaml:"api_key" json:"api_key"` // default: the source's
-	APIKeyFile string         `yaml:"api_key_file" json:"api_key_file"`
+	Connected  bool         `yaml:"connected" json:"connected"`
+	APIKey     recon.Secret `yaml:"api_key" json:"api_key"` // default: the source's
+	APIKeyFile string       `yaml:"api_key_file" json:"api_key_file"`
 }
 
 // WebhookSettings are those of the deliveries that Stripe signs.
 type WebhookSettings struct {
 	// Secrets are all that are valid now: two while one is being rolled.
-	Secrets     []sources.Secret `yaml:"secrets" json:"secrets"`
-	SecretFiles []string         `yaml:"secret_files" json:"secret_files"`
-	Tolerance   recon.Duration   `yaml:"tolerance" json:"tolerance"` // default 5m
+	Secrets     []recon.Secret `yaml:"secrets" json:"secrets"`
+	SecretFiles []string       `yaml:"secret_files" json:"secret_files"`
+	Tolerance   recon.Duration `yaml:"tolerance" json:"tolerance"` // default 5m
 }
 
 // ReadSecrets fills the keys and webhook secrets that files hold, each file's content
 // without the white space around it. It reports every file that cannot be read.
-func (s *Settings) ReadSecrets(read func(name string) ([]byte, error)) []sources.Fault {
-	var faults []sources.Fault
-	fill := func(path, name string) sources.Secret {
+func (s *Settings) ReadSecrets(read func(name string) ([]byte, error)) []recon.Fault {
+	var faults []recon.Fault
+	fill := func(path, name string) recon.Secret {
 		b, err := read(name)
 		text := strings.TrimSpace(string(b))
 		switch {
 		case err != nil:
-			faults = append(faults, sources.Fault{Path: path, Problem: "cannot read " + name + "; create it with the secret as its only content"})
+			faults = append(faults, recon.Fault{Path: path, Problem: "cannot read " + name + "; create it with the secret as its only content"})
 		case text == "":
-			faults = append(faults, sources.Fault{Path: path, Problem: name + " is empty; write the secret into it"})
+			faults = append(faults, recon.Fault{Path: path, Problem: name + " is empty; write the secret into it"})
 		}
-		return sources.NewSecret(text)
+		return recon.NewSecret(text)
 	}
 	if s.APIKeyFile != "" {
 		s.APIKey = fill("api_key_file", s.APIKeyFile)
@@ -101,10 +100,10 @@ func (s *Settings) ReadSecrets(read func(name string) ([]byte, error)) []sources
 
 // Validate reports all that is wrong. Keys are judged only where they are filled in,
 // so that a file can be checked without them.
-func (s Settings) Validate() []sources.Fault {
-	var faults []sources.Fault
+func (s Settings) Validate() []recon.Fault {
+	var faults []recon.Fault
 	fault := func(path, format string, args ...any) {
-		faults = append(faults, sources.Fault{Path: path, Problem: fmt.Sprintf(format, args...)})
+		faults = append(faults, recon.Fault{Path: path, Problem: fmt.Sprintf(format, args...)})
 	}
 	if s.APIURL != "" {
 		u, err := url.Parse(s.APIURL)
@@ -201,7 +200,7 @@ func (s Settings) all() []AccountSettings {
 
 // modeOfKey reads the mode from a key's prefix (sk_live_, rk_test_…), empty when it
 // does not say.
-func modeOfKey(key sources.Secret) string {
+func modeOfKey(key recon.Secret) string {
 	kind, rest, _ := strings.Cut(key.Reveal(), "_")
 	if kind != "sk" && kind != "rk" {
 		return ""

@@ -9,10 +9,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
-	"github.com/seed-1c4f4dc2/reconciler/sources"
 )
 
-func key(s string) sources.Secret { return sources.NewSecret(s) }
+func key(s string) recon.Secret { return recon.NewSecret(s) }
 
 func TestSettingsReportAllTheirFaults(t *testing.T) {
 	t.Parallel()

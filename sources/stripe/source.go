@@ -87,7 +87,7 @@ func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
 	for _, f := range s.Validate() {
 		faults = append(faults, f)
 	}
-	clients := map[sources.Secret]*stripego.Client{}
+	clients := map[recon.Secret]*stripego.Client{}
 	src := &Source{
 		name: name, system: orElse(s.System, string(name)), marker: orElse(s.Marker, defaultMarker),
 		pageSize: maxPage, timeout: requestTimeout, onRequest: o.OnRequest,

@@ -74,7 +74,7 @@ func acceptsOurs(t *testing.T, mock string) {
 	t.Cleanup(fake.Close)
 	tee := &tee{mock: mock, shapes: map[string]bool{}, refused: map[string]string{}}
 	src, err := stripe.New("stripe-main", stripe.Settings{
-		APIURL: fake.URL(), APIKey: sources.NewSecret(key), PerSecond: 100_000, Marker: "op_id",
+		APIURL: fake.URL(), APIKey: recon.NewSecret(key), PerSecond: 100_000, Marker: "op_id",
 		Accounts: []stripe.AccountSettings{{Account: "acct_1", Mode: "test"}, {Account: "acct_shop", Mode: "test", Connected: true}},
 	}, stripe.Options{Transport: tee, PageSize: 2})
 	if err != nil {

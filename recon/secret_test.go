@@ -1,4 +1,4 @@
-package sources_test
+package recon_test
 
 import (
 	"bytes"
@@ -8,16 +8,16 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
 func TestB100_NoWayOfPrintingShowsASecret(t *testing.T) {
 	t.Parallel()
 	type settings struct {
-		Key sources.Secret
+		Key recon.Secret
 	}
 	const text = "sk_live_TESTONLY"
-	s := settings{Key: sources.NewSecret(text)}
+	s := settings{Key: recon.NewSecret(text)}
 
 	var out bytes.Buffer
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%T %v"} {
