@@ -73,7 +73,7 @@ func (p *pass) listen(a sources.Answer) {
 			p.lists = append(p.lists, l)
 		}
 	}
-	if fault, blind := blindAnswer(a); blind {
+	if fault, blind := blindAnswer(a, p.Source.Sheet()); blind {
 		p.fault = fault
 		p.state = afterBlind(p.state, p.options.Now())
 	} else if len(a.Looks) > 0 {
@@ -116,7 +116,9 @@ func question(c recon.Case) sources.Question {
 		Parent: o.Parent, Target: o.Target, Group: o.Group, Natural: o.Reference,
 		Marks: o.Marks, Money: o.Money, From: o.FirstPossible(),
 	}
-	if slices.Contains(o.Marks, recon.MarkKey) {
+	// An imported operation does not say what was sent. Its key may still find the
+	// effect; that it does not proves nothing, and rules know that.
+	if len(o.Marks) == 0 || slices.Contains(o.Marks, recon.MarkKey) {
 		q.Key = o.Key
 	}
 	if q.EffectID == "" {
@@ -229,9 +231,25 @@ func pair(cases []recon.Case, seen []recon.Effect, owners map[recon.EffectIdenti
 	for _, c := range cases {
 		c.Matches = of[c.Operation.ID]
 		c.Effects = nearby(c, effects)
+		c.Operation.Marks = sent(c)
 		paired = append(paired, c)
 	}
 	return paired
+}
+
+// sent is what was really given to the provider: what the operation says of that, and
+// what its effects bear.
+func sent(c recon.Case) []recon.Mark {
+	marks := slices.Clone(c.Operation.Marks)
+	for _, m := range c.Matches {
+		for mark, basis := range map[recon.Mark]recon.Basis{recon.MarkKey: recon.OnKey, recon.MarkReference: recon.OnReference} {
+			if m.Basis == basis && m.Certainty == recon.Proof && !slices.Contains(marks, mark) {
+				marks = append(marks, mark)
+			}
+		}
+	}
+	slices.Sort(marks)
+	return marks
 }
 
 // nearby are the effects of a case: those that it had, as they are now, and those
