@@ -47,14 +47,15 @@ func probeWait(failed int) time.Duration {
 	return wait
 }
 
-// blindAnswer reports whether an answer told nothing at all, and why. Looks that the
-// source refused because they are none of its own say nothing about the provider.
-func blindAnswer(a sources.Answer) (fault string, blind bool) {
+// blindAnswer reports whether an answer told nothing at all, and why. Looks for a place
+// or a kind that is none of the source's say nothing about the provider; a key that
+// opens another account than the configured one does.
+func blindAnswer(a sources.Answer, sheet recon.Sheet) (fault string, blind bool) {
 	for _, l := range a.Looks {
 		switch {
 		case l.Outcome != recon.Blind:
 			return "", false
-		case l.Fault != string(sources.WrongAccount) && l.Fault != string(sources.Unsupported):
+		case l.Fault != string(sources.Unsupported) && sheet.Has(l.Account, l.Mode):
 			fault, blind = l.Fault, true
 		}
 	}

@@ -37,7 +37,12 @@ func TestAProbeWaitsTwiceAsLongEachTime(t *testing.T) {
 
 func TestWhatMakesAnAnswerBlind(t *testing.T) {
 	t.Parallel()
-	blind := func(fault sources.Kind) recon.Look { return recon.Look{Outcome: recon.Blind, Fault: string(fault)} }
+	sheet := recon.Sheet{Accounts: []recon.Account{{Account: "acct_1", Mode: "live"}}}
+	blind := func(fault sources.Kind) recon.Look {
+		return recon.Look{Outcome: recon.Blind, Fault: string(fault), Account: "acct_1", Mode: "live"}
+	}
+	elsewhere := blind(sources.WrongAccount)
+	elsewhere.Account = "acct_9"
 	for _, tt := range []struct {
 		name  string
 		looks []recon.Look
@@ -46,9 +51,10 @@ func TestWhatMakesAnAnswerBlind(t *testing.T) {
 		{"nothing was asked", nil, false},
 		{"every look was blind", []recon.Look{blind(sources.Timeout), blind(sources.Unavailable)}, true},
 		{"one look was answered", []recon.Look{blind(sources.Timeout), {Outcome: recon.Absent}}, false},
-		{"the questions were none of the source's", []recon.Look{blind(sources.WrongAccount), blind(sources.Unsupported)}, false},
+		{"the questions were none of the source's", []recon.Look{elsewhere, blind(sources.Unsupported)}, false},
+		{"the key opens another account", []recon.Look{blind(sources.WrongAccount)}, true},
 	} {
-		if _, got := blindAnswer(sources.Answer{Looks: tt.looks}); got != tt.want {
+		if _, got := blindAnswer(sources.Answer{Looks: tt.looks}, sheet); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
 		}
 	}
