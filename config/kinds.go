@@ -33,17 +33,10 @@ type Source struct {
 // parameters, and the status or the kind of fault. Nil: nobody is.
 type Watch func(endpoint, code string)
 
-// memberSettings is what the settings of a member can do. F is its type of fault.
-type memberSettings[F faultLike] interface {
-	ReadSecrets(read func(name string) ([]byte, error)) []F
-	Validate() []F
-}
-
-type faultLike interface {
-	~struct {
-		Path    string
-		Problem string
-	}
+// memberSettings is what the settings of a member can do.
+type memberSettings interface {
+	ReadSecrets(read func(name string) ([]byte, error)) []recon.Fault
+	Validate() []recon.Fault
 }
 
 // settingsOf is a member's empty settings, to be decoded, and how they are checked.
@@ -52,13 +45,9 @@ type settingsOf struct {
 	check func() []recon.Fault
 }
 
-func settings[F faultLike](s memberSettings[F]) settingsOf {
+func settings(s memberSettings) settingsOf {
 	return settingsOf{value: s, check: func() []recon.Fault {
-		var faults []recon.Fault
-		for _, f := range append(s.ReadSecrets(readSecret), s.Validate()...) {
-			faults = append(faults, recon.Fault(f))
-		}
-		return faults
+		return append(s.ReadSecrets(readSecret), s.Validate()...)
 	}}
 }
 
