@@ -33,6 +33,7 @@ demo: deps ## See two simulated days in which answers get lost and the truth is 
 test: deps ## Run every test, on a PostgreSQL that is started for them and ends with them
 	$(if $(RACE),,@echo "no C compiler was found: testing without the race detector")
 	$(GO) test $(RACE) -shuffle=on -timeout=8m $(PKG)
+	cd sources/stripe/mocktest && $(GO) test -shuffle=on ./...
 
 .PHONY: deps
 deps: ## Find PostgreSQL's programs; root on Debian and Ubuntu gets them installed
