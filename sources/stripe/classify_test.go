@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,14 +27,18 @@ type shop struct {
 	t      *testing.T
 	srv    *stripetest.Server
 	client *stripego.Client
-	now    time.Time
+	after  atomic.Int64 // nanoseconds that passed; also read by the provider's goroutines
+}
+
+func (s *shop) now() time.Time {
+	return time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC).Add(time.Duration(s.after.Load()))
 }
 
 func newShop(t *testing.T) *shop {
 	t.Helper()
-	s := &shop{t: t, now: time.Date(2026, 3, 1, 8, 0, 0, 0, time.UTC)}
+	s := &shop{t: t}
 	var err error
-	s.srv, err = stripetest.Start(stripetest.Options{Now: func() time.Time { return s.now }, Seed: 1,
+	s.srv, err = stripetest.Start(stripetest.Options{Now: s.now, Seed: 1,
 		Accounts: []stripetest.Account{{ID: "acct_1", Mode: "live", Key: writeKey, ReadKey: "rk_live_TESTONLY"}},
 		Life: func(r stripetest.Refund) stripetest.Life {
 			if status := r.Metadata["becomes"]; status != "" {
@@ -218,7 +223,7 @@ func TestARefusalAfterTheKeyWasForgottenIsNoAnswerForTheFirst(t *testing.T) {
 	full := func(p *stripego.RefundCreateParams) { p.Amount = stripego.Int64(5000) }
 	s.srv.Script(stripetest.Fault{Kind: stripetest.Closed, Method: "POST", Executed: true})
 	refund(t.Context(), s.client, false, full)
-	s.now = s.now.Add(25 * time.Hour)
+	s.after.Add(int64(25 * time.Hour))
 	r := refund(t.Context(), s.client, true, full)
 	if r.Class != recon.ClassNotSent || r.ErrorCode != "charge_already_refunded" {
 		t.Errorf("%+v: it was our own first attempt that refunded it", r)
@@ -255,10 +260,10 @@ func TestStatusesThatTheFakeDoesNotGive(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			replayed := false
+			var replayed atomic.Bool
 			srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("Request-Id", "req_1")
-				if replayed {
+				if replayed.Load() {
 					w.Header().Set("Idempotent-Replayed", "true")
 				}
 				w.WriteHeader(test.status)
@@ -270,7 +275,7 @@ func TestStatusesThatTheFakeDoesNotGive(t *testing.T) {
 				inDoubt, replayed bool
 				want              recon.AttemptClass
 			}{{false, false, test.first}, {true, false, test.repeat}, {true, true, test.stored}} {
-				replayed = situation.replayed
+				replayed.Store(situation.replayed)
 				got := refund(t.Context(), c, situation.inDoubt, nil)
 				if got.Class != situation.want || got.RequestID != "req_1" {
 					t.Errorf("%+v: %+v", situation, got)
