@@ -225,14 +225,14 @@ func (l *Ledger) addEffects(ctx context.Context, cases []recon.Case) error {
 }
 
 const findingColumns = `f.finding_id, f.kind, f.certainty, f.source, f.operation_ids, f.effects, f.observed, f.reason,
-	f.amount, f.currency, f.state, f.opened_at, f.version`
+	f.amount, f.currency, f.state, f.opened_at, coalesce(f.ended_at, f.settled_at), f.version`
 
 func scanFinding(row pgx.CollectableRow, more ...any) (recon.Finding, error) {
 	var f recon.Finding
 	var ops []string
 	var effects, observed []byte
 	err := row.Scan(append([]any{text(&f.ID), text(&f.Kind), text(&f.Certainty), text(&f.Source), &ops, &effects, &observed,
-		text(&f.Reason), number(&f.Money.Minor), text(&f.Money.Currency), text(&f.State), instant(&f.OpenedAt), &f.Version}, more...)...)
+		text(&f.Reason), number(&f.Money.Minor), text(&f.Money.Currency), text(&f.State), instant(&f.OpenedAt), instant(&f.EndedAt), &f.Version}, more...)...)
 	if err != nil {
 		return f, err
 	}

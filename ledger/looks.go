@@ -108,29 +108,3 @@ func (l *Ledger) saveLooks(ctx context.Context, tx pgx.Tx, b *Batch, blobs []blo
 	_, err = tx.Exec(ctx, saveLooksSQL, l.tenant, b.RunID, looksJSON, coverageJSON, ids, salts, bytes)
 	return err
 }
-
-const coveredSQL = `
-SELECT c.source, c.kind, c.account, c.mode, c.window_from, c.window_to, c.at, c.look_id
-FROM reconciler.coverage c
-WHERE c.tenant = $1 AND c.source = $2 AND c.at >= $3
-ORDER BY c.at DESC, c.look_id
-LIMIT 1000`
-
-// Covered gives the ranges of a source that were listed completely since a time,
-// newest first, at most 1,000.
-func (l *Ledger) Covered(ctx context.Context, source recon.SourceName, since time.Time) ([]recon.Coverage, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	rows, err := l.pool.Query(ctx, coveredSQL, l.tenant, string(source), stored(since))
-	if err != nil {
-		return nil, l.fault("read the coverage of "+string(source), err)
-	}
-	var out []recon.Coverage
-	var c recon.Coverage
-	_, err = pgx.ForEachRow(rows, []any{text(&c.Source), text(&c.Kind), text(&c.Account), text(&c.Mode),
-		instant(&c.Window.From), instant(&c.Window.To), instant(&c.At), text(&c.LookID)}, func() error {
-		out = append(out, c)
-		return nil
-	})
-	return out, l.fault("read the coverage of "+string(source), err)
-}
