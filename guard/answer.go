@@ -33,8 +33,10 @@ type Answer struct {
 	Final     bool
 	// Text says the verdict in words for whoever asked, a model or a person.
 	Text string
-	// Reason is why nothing was sent, when nothing was; for the log.
+	// Reason is why nothing, or nothing more, was sent; for the log.
 	Reason string
+	// Code is the error code of this call's last attempt.
+	Code string
 	// Result is what Send reported of a success; for a repeat, what of it was stored.
 	Result json.RawMessage
 	// EffectID is what this call made at the provider; a repeat finds it in Result.
@@ -88,7 +90,7 @@ func (a Answer) declined(c ledger.ClaimAnswer) Answer {
 func (a Answer) finished(f ledger.FinishAnswer, r recon.AttemptReport) Answer {
 	a.State = f.State
 	a.RetryAfter = time.Duration(f.RetryAfterSeconds) * time.Second
-	a.Reason = r.ErrorCode
+	a.Code = r.ErrorCode
 	if r.Class == recon.ClassSucceeded || r.Class == recon.ClassAccepted {
 		a.EffectID = r.EffectID
 	}
