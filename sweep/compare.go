@@ -96,6 +96,8 @@ type CompareFinding struct {
 	Observed   []recon.Difference  `json:"observed"`
 	Reason     string              `json:"reason"`
 	Money      recon.Money         `json:"-"` // at risk; for screens, which know the exponents
+	Ours       []recon.Operation   `json:"-"` // both sides themselves, for screens
+	Theirs     []recon.Effect      `json:"-"`
 }
 
 // CompareUnseen is a range of a source that nobody saw.

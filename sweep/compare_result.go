@@ -15,10 +15,10 @@ func (c *comparison) result() CompareResult {
 		Operations: c.counted[0], Effects: c.counted[1], Repeated: c.in.repeated, Classes: c.classes,
 		Findings: []CompareFinding{}, Unseen: c.unseen(),
 	}
-	inside := c.insideWindow()
+	both := c.parties()
 	for _, f := range c.findings {
-		if inside(f) {
-			r.Findings = append(r.Findings, tellFinding(f))
+		if told := both.tell(f); told.within(c.window) {
+			r.Findings = append(r.Findings, told)
 		}
 	}
 	slices.SortFunc(r.Findings, func(a, b CompareFinding) int {
@@ -33,38 +33,47 @@ func compareRefs(a, b recon.EffectRef) int {
 		strings.Compare(a.Mode, b.Mode), strings.Compare(a.Kind, b.Kind), strings.Compare(a.ID, b.ID))
 }
 
-// insideWindow answers whether anything that a finding names counts.
-func (c *comparison) insideWindow() func(recon.Finding) bool {
-	operations, effects := map[recon.OperationID]bool{}, map[recon.EffectRef]bool{}
-	for _, f := range c.findings {
-		for _, id := range f.Operations {
-			operations[id] = false
-		}
-		for _, e := range f.Effects {
-			effects[e] = false
-		}
-	}
-	for i := range c.in.operations {
-		if op := c.in.operations[i]; c.window.Contains(op.CreatedAt) {
-			if _, asked := operations[op.ID]; asked {
-				operations[op.ID] = true
-			}
-		}
-	}
-	for i := range c.in.effects {
-		if e := c.in.effects[i]; len(effects) > 0 && c.window.Contains(e.CreatedAt) {
-			if _, asked := effects[e.Ref()]; asked {
-				effects[e.Ref()] = true
-			}
-		}
-	}
-	return func(f recon.Finding) bool {
-		return slices.ContainsFunc(f.Operations, func(id recon.OperationID) bool { return operations[id] }) ||
-			slices.ContainsFunc(f.Effects, func(e recon.EffectRef) bool { return effects[e] })
-	}
+// parties are the operations and effects that findings name.
+type parties struct {
+	operations map[recon.OperationID]*recon.Operation
+	effects    map[recon.EffectRef]*recon.Effect
 }
 
-func tellFinding(f recon.Finding) CompareFinding {
+// parties finds what the findings name, in one pass over what was read.
+func (c *comparison) parties() parties {
+	p := parties{map[recon.OperationID]*recon.Operation{}, map[recon.EffectRef]*recon.Effect{}}
+	for _, f := range c.findings {
+		for _, id := range f.Operations {
+			p.operations[id] = nil
+		}
+		for _, e := range f.Effects {
+			p.effects[e] = nil
+		}
+	}
+	for _, op := range c.in.operations {
+		if _, named := p.operations[op.ID]; named {
+			p.operations[op.ID] = op
+		}
+	}
+	for _, e := range c.in.effects {
+		if len(p.effects) == 0 {
+			break // a million effects need not be named to find none
+		}
+		if _, named := p.effects[e.Ref()]; named {
+			p.effects[e.Ref()] = e
+		}
+	}
+	return p
+}
+
+// within reports whether anything in the finding counts in the window.
+func (f CompareFinding) within(w recon.Window) bool {
+	return slices.ContainsFunc(f.Ours, func(o recon.Operation) bool { return w.Contains(o.CreatedAt) }) ||
+		slices.ContainsFunc(f.Theirs, func(e recon.Effect) bool { return w.Contains(e.CreatedAt) })
+}
+
+// tell makes a finding of the result, with both sides themselves.
+func (p parties) tell(f recon.Finding) CompareFinding {
 	t := CompareFinding{
 		Kind: f.Kind, Certainty: f.Certainty, Operations: f.Operations, Reason: f.Reason, Money: f.Money,
 		EffectIDs: []string{}, Effects: []recon.EffectRef{}, Observed: []recon.Difference{},
@@ -77,6 +86,14 @@ func tellFinding(f recon.Finding) CompareFinding {
 	slices.SortFunc(t.Effects, func(a, b recon.EffectRef) int { return cmp.Or(strings.Compare(a.ID, b.ID), compareRefs(a, b)) })
 	for _, e := range t.Effects {
 		t.EffectIDs = append(t.EffectIDs, e.ID)
+		if seen := p.effects[e]; seen != nil {
+			t.Theirs = append(t.Theirs, *seen)
+		}
+	}
+	for _, id := range t.Operations {
+		if op := p.operations[id]; op != nil {
+			t.Ours = append(t.Ours, *op)
+		}
 	}
 	return t
 }

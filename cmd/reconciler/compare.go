@@ -2,16 +2,14 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"os"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/reports"
 	"github.com/seed-1c4f4dc2/reconciler/rules"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
@@ -72,7 +70,7 @@ func (a *app) compare(ctx context.Context, f compareFlags) error {
 		return err
 	}
 	r.DurationMS = time.Since(began).Milliseconds()
-	if err := a.print(r, func(w io.Writer) error { return writeCompared(w, r) }); err != nil {
+	if err := a.print(r, func(w io.Writer) error { return reports.Compare(w, comparisonOf(r, o.Now, o.Zone)) }); err != nil {
 		return err
 	}
 	switch {
@@ -134,64 +132,30 @@ func (a *app) compareOptions(f compareFlags) (sweep.CompareOptions, error) {
 	return o, nil
 }
 
-func writeCompared(w io.Writer, r sweep.CompareResult) error {
-	var b strings.Builder
-	zone, err := time.LoadLocation(r.Window.Zone)
-	if err != nil {
-		zone = time.UTC
+// comparisonOf is the result as the page for people shows it.
+func comparisonOf(r sweep.CompareResult, now time.Time, zone *time.Location) reports.Comparison {
+	c := reports.Comparison{
+		From: r.Window.From, To: r.Window.To, Now: now, Zone: zone,
+		Operations: r.Operations, Effects: r.Effects, Repeated: r.Repeated,
+		OperationClasses: named(r.Classes.Operations), EffectClasses: named(r.Classes.Effects),
 	}
-	fmt.Fprintf(&b, "from %s to %s\n", recon.TimeText(r.Window.From, zone), recon.TimeText(r.Window.To, zone))
-	writeClasses(&b, r.Operations, "operation", r.Classes.Operations)
-	writeClasses(&b, r.Effects, "effect", r.Classes.Effects)
-	if r.Repeated > 0 {
-		fmt.Fprintf(&b, "%s told of an effect again\n", count(r.Repeated, "line"))
+	for _, f := range r.Findings {
+		c.Findings = append(c.Findings, reports.Compared{
+			Finding: recon.Finding{Kind: f.Kind, Certainty: f.Certainty, Operations: f.Operations, Effects: f.Effects,
+				Observed: f.Observed, Reason: f.Reason, Money: f.Money},
+			Operations: f.Ours, Effects: f.Theirs,
+		})
 	}
 	for _, u := range r.Unseen {
-		fmt.Fprintf(&b, "not seen: %s from %s to %s: %s\n", u.Source, recon.TimeText(u.From, zone), recon.TimeText(u.To, zone), recon.Printable(u.Why))
+		c.Unseen = append(c.Unseen, reports.Unseen(u))
 	}
-	fmt.Fprintf(&b, "%s\n", count(len(r.Findings), "finding"))
-	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "\n%s (%s): %s\n", f.Kind, f.Certainty, recon.Printable(f.Reason))
-		writeNames(&b, "operations", f.Operations)
-		writeNames(&b, "effects", f.EffectIDs)
-		for _, d := range f.Observed {
-			fmt.Fprintf(&b, "  %s: ours %s, theirs %s\n", recon.Noun(d.Field), recon.Printable(d.Ours), recon.Printable(d.Theirs))
-		}
-	}
-	_, err = io.WriteString(w, b.String())
-	return err
+	return c
 }
 
-func writeNames[S ~string](b *strings.Builder, noun string, names []S) {
-	if len(names) == 0 {
-		return
+func named(classes map[rules.Class]int) map[string]int {
+	names := make(map[string]int, len(classes))
+	for class, n := range classes {
+		names[string(class)] = n
 	}
-	texts := make([]string, 0, len(names))
-	for _, n := range names {
-		texts = append(texts, recon.Printable(string(n)))
-	}
-	fmt.Fprintf(b, "  %s: %s\n", noun, strings.Join(texts, ", "))
-}
-
-func writeClasses(b *strings.Builder, total int, noun string, classes map[rules.Class]int) {
-	fmt.Fprintf(b, "%s:", count(total, noun))
-	names := make([]rules.Class, 0, len(classes))
-	for name, n := range classes {
-		if n > 0 {
-			names = append(names, name)
-		}
-	}
-	slices.SortFunc(names, func(x, y rules.Class) int {
-		if classes[x] != classes[y] {
-			return classes[y] - classes[x]
-		}
-		return strings.Compare(string(x), string(y))
-	})
-	for i, name := range names {
-		if i > 0 {
-			b.WriteString(",")
-		}
-		fmt.Fprintf(b, " %d %s", classes[name], recon.Noun(string(name)))
-	}
-	b.WriteString("\n")
+	return names
 }
