@@ -5,12 +5,14 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -205,14 +207,25 @@ func once(prepare func(ctx context.Context) ([]string, error)) tool {
 	}
 }
 
-// work is a folder that is kept between runs for what takes long to install.
-func work(name, version string) (string, error) {
+// work is a folder that is kept between runs for what takes long to install. It is held
+// until unlock, so that test processes at the same time do not write into each other's.
+func work(name, version string) (dir string, unlock func(), err error) {
 	base, err := os.UserCacheDir()
 	if err != nil {
 		base = os.TempDir()
 	}
-	dir := filepath.Join(base, "reconciler-examples", fmt.Sprintf("%s-%x", name, sha256.Sum256([]byte(version)))[:len(name)+17])
-	return dir, os.MkdirAll(dir, 0o755)
+	dir = filepath.Join(base, "reconciler-examples", fmt.Sprintf("%s-%x", name, sha256.Sum256([]byte(version)))[:len(name)+17])
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", nil, err
+	}
+	lock, err := os.Create(filepath.Join(dir, "lock"))
+	if err != nil {
+		return "", nil, err
+	}
+	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX); err != nil {
+		return "", nil, errors.Join(err, lock.Close())
+	}
+	return dir, func() { _ = lock.Close() }, nil // closing it unlocks
 }
 
 func do(ctx context.Context, dir, name string, args ...string) error {
@@ -226,10 +239,11 @@ func do(ctx context.Context, dir, name string, args ...string) error {
 }
 
 var goTool = once(func(ctx context.Context) ([]string, error) {
-	dir, err := work("go", "1")
+	dir, unlock, err := work("go", "1")
 	if err != nil {
 		return nil, err
 	}
+	defer unlock()
 	program := filepath.Join(dir, "refund")
 	return []string{program}, do(ctx, ".", "go", "build", "-o", program, "./refund")
 })
@@ -276,10 +290,11 @@ var typeScriptTool = once(func(ctx context.Context) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := work("typescript", string(manifest))
+	dir, unlock, err := work("typescript", string(manifest))
 	if err != nil {
 		return nil, err
 	}
+	defer unlock()
 	for name, text := range map[string][]byte{"package.json": manifest, "refund.ts": source} {
 		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
 			return nil, err
