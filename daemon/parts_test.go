@@ -15,6 +15,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/config"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
 func TestPartsStopInReverseOrderAndOneThatFailsStopsNoOther(t *testing.T) {
@@ -56,10 +57,10 @@ func TestTheLastDueTimeIsFoundHoweverRareItIs(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 2, 9, 0, 30, 0, time.UTC)
 	for text, want := range map[string]string{
-		"\"* * * * *\"":                          "2026-03-02T09:00:00Z",
-		"\"15 2 * * *\"":                         "2026-03-02T02:15:00Z",
-		"\"0 9 1 * *\"":                          "2026-03-01T09:00:00Z",
-		"\"0 0 1 1 *\"":                          "2026-01-01T00:00:00Z",
+		"\"* * * * *\"":  "2026-03-02T09:00:00Z",
+		"\"15 2 * * *\"": "2026-03-02T02:15:00Z",
+		"\"0 9 1 * *\"":  "2026-03-01T09:00:00Z",
+		"\"0 0 1 1 *\"":  "2026-01-01T00:00:00Z",
 		"\"CRON_TZ=America/New_York 30 1 * * *\"": "2026-03-02T06:30:00Z",
 	} {
 		c := parse(t, "schedule: {sweep: "+text+"}\n", nil)
@@ -180,5 +181,23 @@ func TestTheMetricsPageTellsEveryMetric(t *testing.T) {
 		if !strings.Contains(page, want+"\n") {
 			t.Errorf("want %s in:\n%s", want, page)
 		}
+	}
+}
+
+func TestALongRunGivesItsSourceBackBetweenSlices(t *testing.T) {
+	t.Parallel()
+	var ticks []string
+	run := sliced(func(_ context.Context, o sweep.Options) (sweep.Outcome, error) {
+		ticks = append(ticks, o.Tick)
+		if len(ticks) == 1 {
+			return sweep.Outcome{Claimed: o.Limit}, nil
+		}
+		return sweep.Outcome{Claimed: 3}, nil
+	})
+	if _, err := run(t.Context(), sweep.Options{Tick: "2026-03-02T04:00 UTC"}); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"2026-03-02T04:00 UTC", ""}, ticks); diff != "" {
+		t.Errorf("ticks (-want +got):\n%s", diff)
 	}
 }

@@ -83,12 +83,35 @@ func (d *daemon) jobs(ctx context.Context, l *ledger.Ledger) ([]*job, error) {
 		for _, r := range scheduled(d.Config) {
 			j := &job{daemon: d, name: r.name + "/" + string(source.Name), spec: r.spec, run: s.Run, ctx: ctx}
 			if r.name == runReverify {
-				j.run = s.Reverify
+				j.run = sliced(s.Reverify)
 			}
 			jobs = append(jobs, j)
 		}
 	}
 	return jobs, nil
+}
+
+// slice is how many closed operations are looked at before the source is given back:
+// open ones go before them, and wait for it meanwhile.
+const slice = 2000
+
+// sliced does a run in slices, until nothing is due. The tick is that of the first.
+func sliced(run func(context.Context, sweep.Options) (sweep.Outcome, error)) func(context.Context, sweep.Options) (sweep.Outcome, error) {
+	return func(ctx context.Context, o sweep.Options) (sweep.Outcome, error) {
+		o.Limit = slice
+		for {
+			out, err := run(ctx, o)
+			if err != nil || out.Claimed < slice {
+				return out, err
+			}
+			o.Tick = ""
+			select {
+			case <-ctx.Done():
+				return out, ctx.Err()
+			case <-time.After(time.Second):
+			}
+		}
+	}
 }
 
 const (

@@ -97,7 +97,7 @@ func (s *Sweep) begin(ctx context.Context, o Options, name string, ladder ledger
 		return nil, err
 	}
 	p.out.RunID = p.run.ID
-	p.hold, err = s.Ledger.HoldSource(ctx, s.Source.Name(), s.Holder, holdFor)
+	p.hold, err = s.takeSource(ctx)
 	if err == nil {
 		p.state, err = s.Ledger.SourceState(ctx, s.Source.Name())
 	}
@@ -109,6 +109,30 @@ func (s *Sweep) begin(ctx context.Context, o Options, name string, ladder ledger
 	}
 	p.beats.Go(p.beat)
 	return p, nil
+}
+
+// takeSource takes the source, and waits a little for another kind of run to give it
+// back: a re-verification that meets a sweep at the full hour would lose its day.
+func (s *Sweep) takeSource(ctx context.Context) (ledger.Hold, error) {
+	for began := time.Now(); ; {
+		hold, err := s.Ledger.HoldSource(ctx, s.Source.Name(), s.Holder, holdFor)
+		var held *ledger.HeldError
+		if !errors.As(err, &held) || time.Since(began) >= s.patience() {
+			return hold, err
+		}
+		select {
+		case <-ctx.Done():
+			return hold, ctx.Err()
+		case <-time.After(askAgain):
+		}
+	}
+}
+
+func (s *Sweep) patience() time.Duration {
+	if s.wait > 0 {
+		return s.wait
+	}
+	return holdFor / 2 // the run's own place must not be taken for dead meanwhile
 }
 
 // beat renews the hold and the run's place until the pass ends.

@@ -3,7 +3,6 @@ package sweep
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/http"
 	"sync"
@@ -38,9 +37,8 @@ type stand struct {
 	sweep  *Sweep
 	count  *counter
 
-	mu  sync.Mutex // guards at
-	at  time.Time
-	ran int
+	mu sync.Mutex // guards at
+	at time.Time
 }
 
 type standOption func(*recon.Policy)
@@ -289,5 +287,3 @@ func (c *counter) take() int {
 	c.n = 0
 	return n
 }
-
-var errTestStop = errors.New("stopped by the test")

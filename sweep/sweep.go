@@ -20,6 +20,8 @@ const (
 	// holdFor is how long a source stays taken without a sign of life. It is renewed
 	// every third of it.
 	holdFor = time.Minute
+	// askAgain is how often a run asks for a source that another one holds.
+	askAgain = 250 * time.Millisecond
 	// endWithin bounds the giving back at the end of a run that was told to stop.
 	endWithin = 10 * time.Second
 	// defaultBlindAfter is the contract's default.
@@ -74,8 +76,10 @@ type Sweep struct {
 	Watch Watch
 	Log   *slog.Logger // nil: the default one
 
-	// What tests change: how many operations are a batch, and who judges.
+	// What tests change: how many operations are a batch, how long a held source is waited
+	// for, and who judges.
 	batch  int
+	wait   time.Duration
 	decide func(recon.Case, time.Time) recon.Decision
 	// after is called after each step of a run; an error stops the run there, as the
 	// death of the process would. For tests.
