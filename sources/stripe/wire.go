@@ -3,7 +3,6 @@ package stripe
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -62,12 +61,6 @@ func (ex *exchange) requestID() string {
 		return ""
 	}
 	return id
-}
-
-// sum is the hash of the raw reply.
-func (ex *exchange) sum() []byte {
-	h := sha256.Sum256(ex.body)
-	return h[:]
 }
 
 // code is the metric label of the outcome: the status, or "none".
