@@ -94,7 +94,7 @@ func TestDueFindsStoredEffects(t *testing.T) {
 		stranger("re_nothing", func(*recon.Effect) {}),
 	}
 	w.record(ledger.Batch{Now: t0, Effects: effects})
-	// One that names us and belongs to somebody else is not a candidate.
+	// One that names us and belongs to somebody else is never ours, and we are not absent.
 	w.exec(`INSERT INTO reconciler.effects (tenant, system, account, mode, id, source, kind, status, reference, created_at, owner, first_seen_at, seen_at)
 		VALUES ('default', 'stripe', 'acct_1', 'live', 're_taken', 'stripe-main', 'refund', 'completed', 'op-1', $1, 'op-9', $1, $1),
 			('default', 'stripe', 'acct_1', 'live', 're_owned', 'stripe-main', 'refund', 'completed', NULL, $1, 'op-1', $1, $1)`, t0)
@@ -103,7 +103,7 @@ func TestDueFindsStoredEffects(t *testing.T) {
 		got = append(got, e.ID)
 	}
 	slices.Sort(got)
-	diff(t, "candidates", []string{"re_alike", "re_alike_below", "re_by_group", "re_by_key", "re_by_reference", "re_known", "re_owned", "re_test_mode"}, got)
+	diff(t, "candidates", []string{"re_alike", "re_alike_below", "re_by_group", "re_by_key", "re_by_reference", "re_known", "re_owned", "re_taken", "re_test_mode"}, got)
 }
 
 func TestLookAlikesAreBounded(t *testing.T) {
@@ -200,6 +200,14 @@ func TestExpireLeases(t *testing.T) {
 	}
 	if len(s.Journal) != 2 || s.Journal[1].Kind != recon.EntryDecision {
 		t.Errorf("journal: %+v", s.Journal)
+	}
+	// An earlier idea of time makes no doubt older than the lease that left it.
+	w.seed("op-early", under(t0.Add(-time.Minute)))
+	if n, err = w.led.ExpireLeases(t.Context(), source, t0.Add(-30*24*time.Hour), 10); err != nil || n != 1 {
+		t.Fatalf("the early one: %d, %v", n, err)
+	}
+	if got := w.story("op-early").Operation.UnknownSince; !got.Equal(t0.Add(-time.Minute)) {
+		t.Errorf("unknown since %s, want the lease's end", got)
 	}
 	if n := one[int](w, `SELECT count(*) FROM reconciler.operations WHERE lease_token IS NOT NULL`); n != 1 || w.story("op-live").Operation.State != recon.InProgress {
 		t.Errorf("%d leases are left, want the live one", n)

@@ -98,7 +98,11 @@ func (l *Ledger) recordIn(ctx context.Context, tx pgx.Tx, b Batch) (Recorded, er
 	if err != nil {
 		return out, err
 	}
-	p := survive(&b, ops, have)
+	live, err := l.liveLeases(ctx, tx, b.Decisions, ops)
+	if err != nil {
+		return out, err
+	}
+	p := survive(&b, ops, have, live)
 	out.Lost = p.lost
 	if err := l.refuseReleases(ctx, tx, p, &out); err != nil {
 		return out, err
@@ -174,6 +178,7 @@ type operationRow struct {
 	effectID      string
 	errorCode     string
 	policyVersion int
+	leaseUntil    time.Time
 	slot          string // held now
 	wantsSlot     string // what a release must hold; empty where the policy does not say so
 }
@@ -183,7 +188,8 @@ type operationRow struct {
 // action has none any more. The slot is made as reconciler.intent_slot makes it, which
 // only its owner may call.
 const lockOperationsSQL = `
-SELECT o.operation_id, o.source, o.version, o.state, o.effect_id, o.error_code, coalesce(p.version, o.policy_version), o.slot,
+SELECT o.operation_id, o.source, o.version, o.state, o.effect_id, o.error_code, coalesce(p.version, o.policy_version),
+	o.lease_until, o.slot,
 	CASE WHEN (coalesce(p.body, w.body) ->> 'one_open')::boolean THEN encode(sha256(convert_to(
 		json_build_array(o.action, o.target, o.amount, o.currency)::text, 'UTF8')), 'hex') END
 FROM reconciler.operations o
@@ -209,7 +215,7 @@ func (l *Ledger) lockOperations(ctx context.Context, tx pgx.Tx, ds []recon.Decis
 	var id recon.OperationID
 	var r operationRow
 	_, err = pgx.ForEachRow(rows, []any{text(&id), text(&r.source), &r.version, text(&r.state), text(&r.effectID), text(&r.errorCode),
-		number(&r.policyVersion), text(&r.slot), text(&r.wantsSlot)}, func() error {
+		number(&r.policyVersion), instant(&r.leaseUntil), text(&r.slot), text(&r.wantsSlot)}, func() error {
 		out[id] = r
 		return nil
 	})
@@ -231,9 +237,33 @@ type plan struct {
 	lost        []recon.OperationID
 }
 
+// liveLeases tells which decisions would end a lease that is live. The database's clock
+// judges that: a run with another idea of time (--now) takes no lease away. The clock is
+// read only where a decision would end one.
+func (l *Ledger) liveLeases(ctx context.Context, tx pgx.Tx, ds []recon.Decision, ops map[recon.OperationID]operationRow) (map[recon.OperationID]bool, error) {
+	var now time.Time
+	live := map[recon.OperationID]bool{}
+	for _, d := range ds {
+		// Proof of success ends a lease at any time.
+		if d.From != recon.InProgress || d.To == recon.InProgress || d.To == recon.Succeeded {
+			continue
+		}
+		if now.IsZero() {
+			var err error
+			if now, err = clock(ctx, tx); err != nil {
+				return nil, err
+			}
+		}
+		if ops[d.Operation].leaseUntil.After(now) {
+			live[d.Operation] = true
+		}
+	}
+	return live, nil
+}
+
 // survive drops decisions that rest on what is no longer so: the operation changed,
-// or an effect became somebody else's.
-func survive(b *Batch, ops map[recon.OperationID]operationRow, have map[recon.EffectIdentity]held) *plan {
+// an effect became somebody else's, or the lease that it would end is live.
+func survive(b *Batch, ops map[recon.OperationID]operationRow, have map[recon.EffectIdentity]held, live map[recon.OperationID]bool) *plan {
 	p := &plan{}
 	owner := make(map[recon.EffectIdentity]string, len(b.Effects))
 	for id, h := range have {
@@ -248,7 +278,7 @@ func survive(b *Batch, ops map[recon.OperationID]operationRow, have map[recon.Ef
 	slices.SortFunc(ds, func(x, y recon.Decision) int { return strings.Compare(string(x.Operation), string(y.Operation)) })
 	for _, d := range ds {
 		row, known := ops[d.Operation]
-		if !known || row.version != b.Versions[d.Operation] || row.state != d.From || !free(d, owner) {
+		if !known || row.version != b.Versions[d.Operation] || row.state != d.From || live[d.Operation] || !free(d, owner) {
 			p.lost = append(p.lost, d.Operation)
 			continue
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -206,6 +207,35 @@ func TestAStaleHoldWritesNothing(t *testing.T) {
 		t.Errorf("the operation changed: %+v", s.Operation)
 	}
 	w.record(closing(fresh, now, o))
+}
+
+func TestALiveLeaseIsEndedByProofAlone(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, pgtest.SimulatedTime(t0))
+	under := func(until time.Time) func(*recon.Operation, *recon.Check) {
+		return func(o *recon.Operation, _ *recon.Check) {
+			o.State, o.LeaseUntil, o.UnknownSince = recon.InProgress, until, time.Time{}
+		}
+	}
+	live := w.seed("op-live", under(t0.Add(time.Second)))
+	over := w.seed("op-over", under(t0))
+	proven := w.seed("op-proven", under(t0.Add(time.Second)))
+	// A run with another idea of time (--now): the database's clock judges leases.
+	later := t0.Add(24 * time.Hour)
+	e := refund(proven, "re_1")
+	k := lookFound(proven, later, e)
+	b := deciding(w.hold(), later, []recon.Operation{live, over, proven}, stay(live, later.Add(time.Hour)), stay(over, later.Add(time.Hour)), succeed(proven, e, k, later))
+	b.Decisions[0].To, b.Decisions[1].To = recon.Unknown, recon.Unknown
+	b.Looks, b.Effects = []recon.Look{k}, []recon.Effect{e}
+	diff(t, "lost", []recon.OperationID{"op-live"}, w.record(b).Lost)
+	for id, want := range map[string]recon.State{"op-live": recon.InProgress, "op-over": recon.Unknown, "op-proven": recon.Succeeded} {
+		if got := w.story(id).Operation.State; got != want {
+			t.Errorf("%s is %s, want %s", id, got, want)
+		}
+	}
+	if n := one[int](w, `SELECT count(*) FROM reconciler.operations WHERE lease_token IS NOT NULL`); n != 1 {
+		t.Errorf("%d leases are left, want the live one", n)
+	}
 }
 
 func TestAnEffectIsNeverTakenFromItsOwner(t *testing.T) {

@@ -128,8 +128,8 @@ func TestPairFindsTheOwner(t *testing.T) {
 		{"a known owner stays and the reference to another is told", list(operation("op_1"), operation("op_2")),
 			effects(effect("re_1", reference("op_2"), func(e *recon.Effect) { e.Owner = "op_1" })),
 			[]string{"op_1 re_1 person proof reference", "op_2 re_1 reference suggestion"}},
-		{"an effect that belongs to somebody else is nobody's here", list(operation("op_1")),
-			effects(effect("re_1", reference("op_1"), func(e *recon.Effect) { e.Owner = "op_7" })), nil},
+		{"an effect that belongs to somebody else is nobody's here, and a hint", list(operation("op_1")),
+			effects(effect("re_1", reference("op_1"), func(e *recon.Effect) { e.Owner = "op_7" })), []string{"op_1 re_1 reference suggestion"}},
 		{"any of the effect's parents will do", list(operation("op_1")),
 			effects(effect("re_1", reference("op_1"), func(e *recon.Effect) { e.Parent = "pi_1"; e.OtherParents = []string{"ch_1"} })),
 			[]string{"op_1 re_1 reference proof"}},
@@ -267,6 +267,18 @@ func TestB69_ALookalikeReferenceIsASuggestion(t *testing.T) {
 		e := effect("re_1", reference(r), func(e *recon.Effect) { e.Parent = "ch_9" })
 		check(t, list(operation("op_1510")), effects(e))
 	}
+}
+
+func TestAnEffectOfAnotherOwnerIsAHintForWhomItNames(t *testing.T) {
+	t.Parallel()
+	given := func(e *recon.Effect) { e.Owner = "op_9" }
+	check(t, list(operation("op_1")), effects(effect("re_1", reference("op_1"), given)), "op_1 re_1 reference suggestion")
+	check(t, list(operation("op_1")), effects(effect("re_1", key("k-op_1"), given)), "op_1 re_1 key suggestion")
+	knows := operation("op_1", func(o *recon.Operation) { o.EffectID = "re_1" })
+	check(t, list(knows), effects(effect("re_1", given)), "op_1 re_1 effect_id suggestion")
+	// What only looks alike and is another's is no hint, nor is a test object.
+	check(t, list(operation("op_1")), effects(effect("re_1", given)))
+	check(t, list(operation("op_1")), effects(effect("re_1", reference("op_1"), given, func(e *recon.Effect) { e.Mode = "test" })))
 }
 
 func TestManyOperationsWithOneIdentityNameNobody(t *testing.T) {

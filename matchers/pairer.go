@@ -65,7 +65,7 @@ type pairer struct {
 	owner      []int32 // by effect
 	basis      []int8  // place in linking; -1: the ledger's owner
 	disputes   map[int32][]recon.Difference
-	contested  []int32 // effects that evidence gives to several operations
+	contested  []int32 // effects that evidence may give to others than their owner
 	live       []bool  // by operation, made when first asked for
 	found      []int32 // scratch
 }
@@ -148,6 +148,7 @@ func (p *pairer) own(e int) {
 	p.owner[e], p.basis[e] = nobody, -1
 	effect := p.effects[e]
 	if effect.Owner != "" && !p.keepOwner(e) {
+		p.contested = append(p.contested, int32(e)) // whom it names here must hear of it
 		return
 	}
 	at, contested := p.placeOf(effect.System, effect.Mode), false

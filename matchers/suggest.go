@@ -117,17 +117,17 @@ func (p *pairer) eachBucket(s *suggester, loose []int32, pair func(o, e int32)) 
 	}
 }
 
-// losers tells operations that know an effect's id, or its key, and did not get it
-// because stronger evidence names another. They are not absent; they are disputed.
+// losers tells operations that an effect names, by reference, id or key, and that did
+// not get it: stronger evidence names another, or the ledger gave it away before. They
+// are not absent; they are disputed.
 func (p *pairer) losers() []Link {
 	var list []Link
 	for _, e := range p.contested {
-		owner := p.owner[e]
-		if owner == nobody {
+		owner, effect := p.owner[e], p.effects[e]
+		if owner == nobody && effect.Owner == "" {
 			continue
 		}
 		first := len(list)
-		effect := p.effects[e]
 		at := p.placeOf(effect.System, effect.Mode)
 		for i := range linking {
 			m := &linking[i]

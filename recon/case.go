@@ -25,9 +25,8 @@ type Case struct {
 	Operation Operation
 	Policy    Policy
 	Sheet     Sheet
-	// Effects are those linked to the operation and those that may belong to it:
-	// unowned ones that name it, and unowned ones of the same parent, amount and
-	// currency.
+	// Effects are those linked to the operation, those that name it (which another
+	// operation may own), and unowned ones of the same parent, amount and currency.
 	Effects []Effect
 	// Matches pair Operation with Effects, as matchers made them.
 	Matches []Match

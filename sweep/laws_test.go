@@ -195,6 +195,52 @@ func TestAnotherWriterWasFirst(t *testing.T) {
 	s.wantState(i, recon.Succeeded)
 }
 
+func TestAnotherIdeaOfTimeTakesNoLeaseAway(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	i := refund(1)
+	s.open(i)
+	token, _ := s.claim(i)
+	s.pass(5 * time.Second)
+	tomorrow := func() time.Time { return s.now().Add(24 * time.Hour) }
+	out, err := s.sweep.Run(t.Context(), Options{Now: tomorrow})
+	if err != nil || out.Claimed != 1 || out.Lost != 1 {
+		t.Errorf("outcome %+v, %v", out, err)
+	}
+	s.wantState(i, recon.InProgress)
+	finished := s.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": "refused"})
+	if finished["applied"] != true || finished["state"] != "failed" {
+		t.Errorf("the holder's answer: %v", finished)
+	}
+}
+
+func TestWhatAnotherOperationOwnsIsNotAbsentForWhomItNames(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(p *recon.Policy) { p.Repeat, p.OnAbsent = recon.RepeatSameKey, recon.AbsentRelease })
+	i, other := refund(1), refund(2)
+	s.lose(i)
+	r := s.happen(i, "") // it bears our reference, and the sender of another operation says it is its own
+	s.open(other)
+	token, _ := s.claim(other)
+	s.call("finish_attempt", map[string]any{"operation_id": other.id, "token": token, "class": "accepted", "effect_id": r.ID})
+	hide := func(i intent, until time.Duration) {
+		s.exec(`UPDATE reconciler.checks SET next_check = $1 WHERE operation_id = $2`, s.now().Add(until), i.id)
+	}
+	hide(i, 10*time.Minute)
+	s.pass(6 * time.Minute)
+	s.run()
+	s.wantState(other, recon.ManualReview)
+	for range 12 {
+		s.pass(15 * time.Minute)
+		hide(i, 0)
+		s.run()
+	}
+	s.wantState(i, recon.Unknown)
+	if rows := s.findings(recon.FindUnresolved); len(rows) != 1 || !strings.Contains(rows[0].Reason, r.ID) {
+		t.Errorf("findings %+v, want one that names %s", rows, r.ID)
+	}
+}
+
 func TestAJudgementThatFailsSetsOnlyItsOperationAside(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

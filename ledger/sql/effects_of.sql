@@ -1,6 +1,6 @@
--- The stored effects that belong or may belong to operations: their own, those without
--- owner that name one by reference, key or id, and those without owner that have its
--- parent, amount and currency. An index probe each; one effect may come twice.
+-- The stored effects that belong or may belong to operations: their own, those that name
+-- one by reference, key or id, whoever owns them (what names it is not absent), and those
+-- without owner that have its parent, amount and currency. An index probe each.
 -- $1 tenant  $2.. operation ids, keys, effect ids, groups, parents, amounts, currencies  $9 most look-alikes
 WITH ops AS MATERIALIZED (
     SELECT o.operation_id, nullif(o.key, '') AS key, nullif(o.effect_id, '') AS effect_id,
@@ -27,16 +27,16 @@ named AS (
     FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.owner = o.operation_id
     UNION ALL
     SELECT o.operation_id, e.system, e.account, e.mode, e.id
-    FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.reference = o.operation_id AND e.owner IS NULL
+    FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.reference = o.operation_id
     UNION ALL
     SELECT o.operation_id, e.system, e.account, e.mode, e.id
     FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.reference = o.grouped AND e.owner IS NULL
     UNION ALL
     SELECT o.operation_id, e.system, e.account, e.mode, e.id
-    FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.key = o.key AND e.owner IS NULL
+    FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.key = o.key
     UNION ALL
     SELECT o.operation_id, e.system, e.account, e.mode, e.id
-    FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.id = o.effect_id AND e.owner IS NULL
+    FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.id = o.effect_id
     UNION ALL
     SELECT a.operation_id, a.system, a.account, a.mode, a.id FROM alike a WHERE a.place <= $9
 )

@@ -7,7 +7,8 @@ WITH input AS (
 moved AS (
     UPDATE reconciler.operations o
     SET state = 'unknown', in_doubt = true, lease_token = NULL,
-        unknown_since = coalesce(o.unknown_since, $2),
+        -- A run with an earlier idea of time makes no doubt older than its lease.
+        unknown_since = coalesce(o.unknown_since, greatest($2, o.lease_until)),
         version = o.version + 1,
         chain_seq = o.chain_seq + 1,
         chain_head = sha256(o.chain_head || convert_to(r.body, 'UTF8'))
