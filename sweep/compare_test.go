@@ -312,6 +312,46 @@ func TestCompareDoesNotDependOnTheOrderOfLines(t *testing.T) {
 	}
 }
 
+func TestLinesOfOneEffectSayTheSameInAnyOrder(t *testing.T) {
+	t.Parallel()
+	all := func(l []string, take func([]string)) {
+		var walk func(int)
+		walk = func(n int) {
+			if n == len(l) {
+				take(l)
+			}
+			for i := n; i < len(l); i++ {
+				l[n], l[i] = l[i], l[n]
+				walk(n + 1)
+				l[n], l[i] = l[i], l[n]
+			}
+		}
+		walk(0)
+	}
+	e := func(status, more string) string { return eff("re_1", status, `,"reference":"op_1"`+more) }
+	refund := op("op_1", "succeeded", `,"amount":200,"currency":"EUR","parent":"ch_1"`)
+	t.Run("a contradiction under a further status", func(t *testing.T) {
+		t.Parallel()
+		all([]string{e("in_flight", `,"amount":100,"currency":"EUR"`), e("completed", `,"amount":200,"currency":"EUR"`), e("in_flight", `,"amount":300,"currency":"EUR"`)}, func(l []string) {
+			if _, err := tryCompare(refund+"\n", lines(l...)); err == nil || !strings.Contains(err.Error(), "another amount") {
+				t.Errorf("%v: error %v", l, err)
+			}
+		})
+	})
+	t.Run("an amount that only another status shows contradicts nobody", func(t *testing.T) {
+		t.Parallel()
+		all([]string{e("completed", ""), e("in_flight", `,"amount":100,"currency":"EUR"`), e("completed", `,"amount":200,"currency":"EUR"`)}, func(l []string) {
+			wantClasses(t, mustCompare(t, refund+"\n", lines(l...)), classes{"matched": 1}, classes{"matched": 1})
+		})
+	})
+	t.Run("other fields that differ", func(t *testing.T) {
+		t.Parallel()
+		all([]string{e("completed", `,"parent":"ch_1"`), e("completed", `,"parent":"ch_2","updated_at":"2026-03-11T00:00:00Z"`)}, func(l []string) {
+			wantClasses(t, mustCompare(t, refund+"\n", lines(l...)), classes{"mismatch": 1}, classes{"mismatch": 1})
+		})
+	})
+}
+
 func TestCompareStopsWhenItsContextEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(context.Background())
