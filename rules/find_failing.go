@@ -29,13 +29,13 @@ type Failure struct {
 // what was observed, so that the 28th does not make a new finding.
 func Failing(failures []Failure) []recon.Finding {
 	type subject struct {
-		source       recon.SourceName
-		kind, target string
+		source             recon.SourceName
+		kind, mode, target string
 	}
 	by := map[subject][]Failure{}
 	for _, f := range failures {
 		if f.Effect.Status == recon.EffectFailed && f.Target != "" {
-			s := subject{f.Effect.Source, f.Effect.Kind, f.Target}
+			s := subject{f.Effect.Source, f.Effect.Kind, f.Effect.Mode, f.Target}
 			by[s] = append(by[s], f)
 		}
 	}

@@ -29,8 +29,8 @@ type Done struct {
 }
 
 // SuspectedDuplicates tells of operations with different ids and keys that look like
-// one intent, each with a completed effect: same action, target, amount and currency,
-// and
+// one intent, each with a completed effect: same action, target, amount and currency in
+// the same mode, and
 //
 //	(a) the earlier one was open, in doubt or wrongly failed when the later one was
 //	    opened, within 24 hours;
@@ -43,13 +43,13 @@ type Done struct {
 // class: two equal partial refunds are honest until a person says otherwise.
 func SuspectedDuplicates(all []Done) []recon.Finding {
 	type intent struct {
-		action, target string
-		money          recon.Money
+		action, target, mode string
+		money                recon.Money
 	}
 	by := map[intent][]Done{}
 	for _, d := range all {
 		if len(d.Effects) > 0 {
-			i := intent{d.Operation.Action, d.Operation.Target, d.Operation.Money}
+			i := intent{d.Operation.Action, d.Operation.Target, d.Operation.Mode, d.Operation.Money}
 			if i.money.IsZero() {
 				i.money = recon.Money{} // an absent amount equals an absent one
 			}
