@@ -161,14 +161,14 @@ func freeport(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // get URL STATUS [REGEXP] asks until the status comes and the body holds a match, for
-// 15 seconds.
+// 30 seconds.
 func get(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) < 2 {
 		ts.Fatalf("get URL STATUS [REGEXP]")
 	}
 	want := regexp.MustCompile("(?m)" + strings.Join(args[2:], " "))
 	var last string
-	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		r, err := http.Get(args[0])
 		if err != nil {
 			last = err.Error()
