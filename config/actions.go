@@ -212,29 +212,41 @@ func (a *action) joinSheet(sources []Source) {
 	}
 }
 
+// checkKeys holds what would send an operation again against what keeps a repeat from
+// being a second effect. SQL refuses such a repeat too; here it is told before the
+// first lost answer.
 func (a *action) checkKeys() {
 	p := a.policy
-	usable := p.KeyLifetime - p.KeyMargin - p.LeaseMax
-	for _, need := range []struct {
-		key     string
-		applies bool
-	}{{"repeat", p.Repeat == recon.RepeatSameKey}, {"on_absent", p.OnAbsent == recon.AbsentRelease}} {
-		switch {
-		case !need.applies:
-		case p.KeyLifetime == 0:
-			a.fault(need.key, "%s needs a source that keeps idempotency keys, and %s keeps none: sending again could do it twice", a.word(need.key), p.Source)
-		case usable <= 0:
-			a.fault(need.key, "%s leaves no time: key_lifetime (%s) is not longer than key_margin (%s) + lease_max (%s)",
-				a.word(need.key), p.KeyLifetime, p.KeyMargin, p.LeaseMax)
-		}
+	switch {
+	case p.Repeat != recon.RepeatSameKey:
+	case p.PerOperation == 1:
+		a.fault("repeat", "same_key never comes to a repeat: per_operation is 1")
+	case !p.NeedsNoKey():
+		a.needKey("repeat", string(p.Repeat), "name class idempotent only if a repeat does no harm without a key")
+	}
+	switch {
+	case p.OnAbsent != recon.AbsentRelease:
+	case p.Class == recon.Irreversible && p.Repeat != recon.RepeatSameKey:
+		a.fault("on_absent", "release never happens: an irreversible action is sent again only with `repeat: same_key`")
+	default:
+		a.needKey("on_absent", string(p.OnAbsent), "on_absent: missing puts what is absent before a person")
 	}
 }
 
-func (a *action) word(key string) string {
-	if key == "repeat" {
-		return string(a.policy.Repeat)
+// needKey tells why a repeat that rests on the provider's key can never be had, and
+// what else there is.
+func (a *action) needKey(key, word, instead string) {
+	p := a.policy
+	switch {
+	case p.KeyLifetime == 0:
+		a.fault(key, "%s needs a source that keeps idempotency keys, and %s keeps none: sending this %s action again could do it twice; %s",
+			word, p.Source, p.Class, instead)
+	case len(p.Marks) > 0 && !slices.Contains(p.Marks, recon.MarkKey):
+		a.fault(key, "%s needs the key to be sent, and marks names only reference: sending again could do it twice; add key to marks", word)
+	case p.KeyLifetime-p.KeyMargin-p.LeaseMax <= 0:
+		a.fault(key, "%s leaves no time: key_lifetime (%s) is not longer than key_margin (%s) + lease_max (%s)",
+			word, p.KeyLifetime, p.KeyMargin, p.LeaseMax)
 	}
-	return string(a.policy.OnAbsent)
 }
 
 func sourceNames(sources []Source) string {

@@ -94,6 +94,14 @@ type Policy struct {
 	Exponents map[string]int `json:"exponents,omitempty"`
 }
 
+// NeedsNoKey reports whether a second effect does no harm by the nature of the action: a
+// read, or what is idempotent without a key. Where the provider keeps keys, an
+// idempotent action may be so only by its key, so the key's lifetime binds it too. The
+// SQL function needs_no_key says the same.
+func (p Policy) NeedsNoKey() bool {
+	return p.Class == Read || p.Class == Idempotent && p.KeyLifetime == 0
+}
+
 // DefaultPolicy is the policy of an action that configures nothing: the cautious
 // values of the contract. The required keys source, effect and class stay empty.
 func DefaultPolicy() Policy {

@@ -20,15 +20,13 @@ BEGIN
         RETURN CASE
             WHEN NOT op.in_doubt THEN NULL
             WHEN NOT op.released THEN 'an earlier attempt is in doubt and nothing released it'
-            WHEN NOT reconciler.key_serves(op, policy, lease_until) THEN
-                'it was released, but the provider''s key lifetime is over or too near its end'
+            ELSE 'it was released, but ' || reconciler.repeat_refusal(op, policy, lease_until)
         END;
     END IF;
     RETURN CASE
         WHEN policy ->> 'repeat' <> 'same_key' THEN 'its outcome is unknown and its policy allows no repeat'
         WHEN op.last_class = 'stored_error' THEN 'the provider stored an error under its key; a repeat would only return it'
-        WHEN NOT reconciler.key_serves(op, policy, lease_until) THEN
-            'the provider''s key lifetime is over or too near its end; a repeat could happen a second time'
-        WHEN op.retry_at > now THEN 'its back-off is not over'
+        ELSE coalesce(reconciler.repeat_refusal(op, policy, lease_until),
+            CASE WHEN op.retry_at > now THEN 'its back-off is not over' END)
     END;
 END $$;

@@ -11,7 +11,9 @@ DECLARE
 BEGIN
     op.state := 'in_progress';
     op.sent_at := coalesce(op.sent_at, now);
-    IF op.key_expires_at IS NULL AND (policy ->> 'key_lifetime')::interval > interval '0' THEN
+    IF reconciler.needs_no_key(policy) THEN
+        op.key_expires_at := NULL; -- no end of a key ends its repeats
+    ELSIF op.key_expires_at IS NULL AND (policy ->> 'key_lifetime')::interval > interval '0' THEN
         op.key_expires_at := op.sent_at + (policy ->> 'key_lifetime')::interval;
     END IF;
     due := reconciler.planned_check(until + (policy ->> 'check_after')::interval, op.key_expires_at, policy, now);
