@@ -76,7 +76,7 @@ func (p *pass) listen(a sources.Answer) {
 	if fault, blind := blindAnswer(a, p.Source.Sheet()); blind {
 		p.fault = fault
 		p.state = afterBlind(p.state, p.options.Now())
-	} else if len(a.Looks) > 0 {
+	} else if slices.ContainsFunc(a.Looks, func(l recon.Look) bool { return l.Outcome != recon.Blind }) {
 		p.state.Blinds, p.state.BlindSince, p.state.ProbeAt = 0, time.Time{}, time.Time{}
 	}
 }

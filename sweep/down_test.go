@@ -115,6 +115,31 @@ func TestAnOutageIsOneFindingAndFewCalls(t *testing.T) {
 	}
 }
 
+func TestAQuestionThatIsNoneOfTheSourcesDoesNotSayThatItIsBack(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.lose(refund(1))
+	s.lose(refund(2))
+	s.exec(`UPDATE reconciler.operations SET account = 'acct_gone' WHERE operation_id = $1`, refund(2).id)
+	s.exec(`UPDATE reconciler.checks SET next_check = $1 WHERE operation_id = $2`, monday.Add(2*time.Minute), refund(2).id)
+	s.stripe.Script(stripetest.Fault{Kind: stripetest.Closed, Times: stripetest.Always})
+	s.pass(time.Minute)
+	s.run()
+	before, err := s.ledger.SourceState(t.Context(), testSource)
+	if err != nil || before.BlindSince.IsZero() {
+		t.Fatalf("state %+v, %v; want blind", before, err)
+	}
+	s.exec(`UPDATE reconciler.checks SET next_check = $1 WHERE operation_id = $2`, monday.Add(time.Hour), refund(1).id)
+	s.pass(time.Minute)
+	if out := s.run(); out.Claimed != 1 || out.Blind != 1 {
+		t.Errorf("outcome %+v, want the other one, blind", out)
+	}
+	after, err := s.ledger.SourceState(t.Context(), testSource)
+	if err != nil || after.Blinds != before.Blinds || !after.BlindSince.Equal(before.BlindSince) {
+		t.Errorf("state %+v, %v; want it still blind, as %+v", after, err, before)
+	}
+}
+
 func TestWhatIsStoredConcludesWhileTheSourceIsDown(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
