@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -258,6 +259,20 @@ func TestB46_PendingAtTheProviderIsNotFailed(t *testing.T) {
 	demand(t, d, wants{"conflict", recon.Unknown, "re_T1", kinds(recon.FindConflict)})
 	d = lost().op(func(o *recon.Operation) { o.EffectID = "re_T1" }).effects(refund("re_T1", status(recon.InFlight)), refund("re_T2")).decide(now)
 	demand(t, d, wants{"duplicate", recon.Succeeded, "re_T2", kinds(recon.FindDuplicate)})
+
+	// Alone it waits, and only after its time people hear that it is the provider's turn.
+	waiting := lost().op(func(o *recon.Operation) { o.EffectID = "re_T1" }).effects(refund("re_T1", status(recon.InFlight)))
+	d = waiting.decide(now)
+	demand(t, d, wants{rule: "in_flight", to: recon.Unknown})
+	if len(d.Findings) != 0 || !d.Check.Next.After(now) {
+		t.Errorf("findings %v, next look %s; want none and a later look", d.Findings, d.Check.Next)
+	}
+	now = sent.Add(15 * 24 * time.Hour)
+	d = waiting.decide(now)
+	demand(t, d, wants{rule: "in_flight", to: recon.Unknown, findings: kinds(recon.FindUnresolved)})
+	if len(d.Findings) == 1 && !strings.Contains(d.Findings[0].Reason, "pending at the provider") || !d.Check.Next.After(now) {
+		t.Errorf("finding %+v, next look %s", d.Findings, d.Check.Next)
+	}
 }
 
 func TestB106_ALateEventClosesWhatWasGivenUp(t *testing.T) {
