@@ -98,7 +98,7 @@ func (w *World) act(ctx context.Context, i intent, s step) error {
 }
 
 func (w *World) tell(i intent, words string) {
-	w.told[i.id] = append(w.told[i.id], w.clock.now().Format("15:04")+" "+words)
+	w.told[i.id] = append(w.told[i.id], w.clock.now().Format("Mon 15:04")+" "+words)
 }
 
 // send makes the refund and says how that went. The amount is what the agent's code

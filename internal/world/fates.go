@@ -98,7 +98,7 @@ var fates = []fate{
 	},
 	{
 		name: "request lost, released after complete looks found nothing, then sent again", weight: 2, action: refundGoodwill,
-		steps:  []step{soon, {after: 45 * time.Minute}, {after: 62 * time.Minute}, {after: 66 * time.Minute}, {after: 70 * time.Minute}},
+		steps:  []step{soon, {after: 62 * time.Minute}, {after: 66 * time.Minute}},
 		faults: []stripetest.Fault{{Kind: stripetest.Closed}}, latest: 8 * time.Hour,
 		final: recon.Succeeded, findings: []recon.FindingKind{recon.FindUnresolved}, unknown: true,
 	},

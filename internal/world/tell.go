@@ -65,6 +65,7 @@ func (t Tale) conclusions() []string {
 		looks[l.ID] = l
 	}
 	var said [][]string
+	var last recon.State // that a decision left
 	for _, e := range t.Story.Journal {
 		var body struct {
 			From, To recon.State
@@ -74,6 +75,7 @@ func (t Tale) conclusions() []string {
 		if e.Kind != recon.EntryDecision || json.Unmarshal(e.Body, &body) != nil {
 			continue
 		}
+		last = body.To
 		text := clockOf(e.At) + " "
 		if body.From != body.To {
 			text += string(body.From) + " → " + string(body.To) + ". "
@@ -86,8 +88,8 @@ func (t Tale) conclusions() []string {
 		}
 		said = append(said, lines)
 	}
-	if len(said) == 0 {
-		return []string{string(t.Story.Operation.State) + ", by the agent's own answer"}
+	if state := t.Story.Operation.State; state != last {
+		said = append(said, []string{string(state) + ", by the agent's own answer"})
 	}
 	if over := len(said) - maxConclusions; over > 0 {
 		more := []string{fmt.Sprintf("… %d more of the same kind …", over+1)}
@@ -126,8 +128,10 @@ func (v Verdict) sum(out io.Writer) {
 	for _, f := range v.Faults {
 		fmt.Fprintf(out, "  WRONG %s\n", f)
 	}
-	fmt.Fprintf(out, "\n%d messages would have gone out, and are edited when they end. Some that still wait for a person:\n", v.Messages)
-	for _, p := range v.Posts[:min(shownPosts, len(v.Posts))] {
+	waiting := slices.DeleteFunc(slices.Clone(v.Posts), func(p string) bool { return strings.HasPrefix(p, "Ended: ") })
+	fmt.Fprintf(out, "\n%d messages would have gone out, and are edited when they end. %d still wait for a person%s\n",
+		v.Messages, len(waiting), or(map[bool]string{true: ", such as:"}[len(waiting) > 0], "."))
+	for _, p := range waiting[:min(shownPosts, len(waiting))] {
 		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimSpace(p), "\n", "\n  | "))
 	}
 }

@@ -3,6 +3,7 @@ package world_test
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"testing"
 	"time"
 
@@ -62,7 +63,29 @@ func TestTheUsualDemoHasEveryKindOfTrouble(t *testing.T) {
 	if v.ClosedByEvidence == 0 || v.Escalated == 0 || v.Messages == 0 || v.Findings[recon.FindBlind] != 1 {
 		t.Errorf("the world is too quiet: %+v", v)
 	}
+	talesAreTrue(t, printed)
 	t.Log(printed)
+}
+
+// talesAreTrue holds the story of seed 1 against its own titles.
+func talesAreTrue(t *testing.T, printed string) {
+	t.Helper()
+	_, posts, _ := strings.Cut(printed, "messages would have gone out")
+	if posts == "" || strings.Contains(posts, "Ended:") {
+		t.Errorf("messages that ended are told as waiting:\n%s", posts)
+	}
+	for title, lines := range map[string][]string{
+		"Request lost, released after complete looks found nothing, then sent again": {"Mon 14:50 unknown_rec", "Mon 15:52 succeeded", "unknown → pending. ", "succeeded, by the agent's own answer"},
+		"The agent woke after the key had expired":                                   {"Mon 13:06 unknown_rec", "Tue 15:06 unknown_rec"},
+	} {
+		_, tale, _ := strings.Cut(printed, title)
+		tale, _, _ = strings.Cut(tale, "\n\n")
+		for _, line := range lines {
+			if !strings.Contains(tale, line) {
+				t.Errorf("%s: no %q in%s", title, line, tale)
+			}
+		}
+	}
 }
 
 func TestTheSameSeedGivesTheSameResult(t *testing.T) {
