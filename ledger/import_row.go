@@ -121,9 +121,10 @@ func (r *importRow) doubt(o recon.Operation, p recon.Policy) {
 }
 
 // plan says when to look first. Open operations are looked at as soon as their policy
-// would have; for most that is now.
+// would have, which for most is past: they are due at once, also for a run that is told
+// an earlier time (--now).
 func (r *importRow) plan(o recon.Operation, p recon.Policy, now time.Time) {
-	next := now
+	next := o.CreatedAt.Add(p.CheckAfter.Std())
 	switch {
 	case !o.State.Open():
 		r.Closed = true
@@ -133,9 +134,6 @@ func (r *importRow) plan(o recon.Operation, p recon.Policy, now time.Time) {
 		next = o.CreatedAt.Add(p.StalePending.Std())
 	case r.LeaseUntil != nil:
 		next = r.LeaseUntil.Add(p.CheckAfter.Std())
-	}
-	if next.Before(now) {
-		next = now
 	}
 	r.NextCheck = orNull(next)
 }

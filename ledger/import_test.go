@@ -49,10 +49,9 @@ func TestImportTakesEveryStateAndPlansItsLook(t *testing.T) {
 		doubt  bool
 	}
 	sent := time.Date(2026, 11, 2, 9, 0, 1, 0, time.UTC)
-	now := t0.Format(time.RFC3339)
 	want := map[string]plan{
-		"pending": {false, now, true}, "in_progress": {false, now, true}, "unknown": {false, now, true}, "manual_review": {false, now, true},
-		"fresh": {false, now, false}, "lost": {false, now, true}, "succeeded": {true, "day 1", false}, "failed": {true, "day 1", false},
+		"pending": {false, "due", true}, "in_progress": {false, "due", true}, "unknown": {false, "due", true}, "manual_review": {false, "due", true},
+		"fresh": {false, "due", false}, "lost": {false, "due", true}, "succeeded": {true, "day 1", false}, "failed": {true, "day 1", false},
 		"old": {true, "day 7", false}, "ancient": {true, "", false},
 	}
 	got := map[string]plan{}
@@ -72,8 +71,10 @@ func TestImportTakesEveryStateAndPlansItsLook(t *testing.T) {
 					p.next = fmt.Sprintf("day %d", day)
 				}
 			}
+		case next.After(sent.Add(time.Hour)):
+			p.next = "late" // for a run that is told the time of that day
 		default:
-			p.next = next.UTC().Format(time.RFC3339)
+			p.next = "due"
 		}
 		got[id] = p
 	}
