@@ -81,11 +81,18 @@ func (c *comparison) span() recon.Window {
 	if first.IsZero() { // both files are empty
 		first, last = c.o.Now, c.o.Now
 	}
+	// A side that was given stands: the other one is never beyond it.
 	if w.From.IsZero() {
 		w.From = first
+		if !w.To.IsZero() && w.To.Before(first) {
+			w.From = w.To
+		}
 	}
 	if w.To.IsZero() {
 		w.To = last.Truncate(time.Second).Add(time.Second) // half-open, and the last one is in
+		if w.To.Before(w.From) {
+			w.To = w.From
+		}
 	}
 	return w
 }

@@ -312,6 +312,17 @@ func TestCompareDoesNotDependOnTheOrderOfLines(t *testing.T) {
 	}
 }
 
+func TestAWindowBeyondTheFilesIsEmptyAndNeverTurnedRound(t *testing.T) {
+	t.Parallel()
+	operations, effects := lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", ""))
+	for _, w := range []recon.Window{{From: april}, {To: april.AddDate(-1, 0, 0)}} {
+		r := mustCompare(t, operations, effects, func(o *sweep.CompareOptions) { o.Window = w })
+		if r.Operations+r.Effects != 0 || !r.Window.From.Equal(r.Window.To) || !w.From.IsZero() && !r.Window.From.Equal(w.From) || !w.To.IsZero() && !r.Window.To.Equal(w.To) {
+			t.Errorf("window %+v gives %+v with %d operations and %d effects", w, r.Window, r.Operations, r.Effects)
+		}
+	}
+}
+
 func TestLinesOfOneEffectSayTheSameInAnyOrder(t *testing.T) {
 	t.Parallel()
 	all := func(l []string, take func([]string)) {
