@@ -283,6 +283,67 @@ func TestADecisionWithoutANextCheckIsSetAside(t *testing.T) {
 	}
 }
 
+func TestB20_WhatAListNeverReachedIsNeverMissing(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(p *recon.Policy) { p.Absence = recon.AbsencePolicy{Looks: 1} })
+	lost, claimed := refund(1), refund(2)
+	lost.charge, claimed.charge = "", "" // nothing to look them up by but the list
+	s.lose(lost)
+	s.open(claimed)
+	token, _ := s.claim(claimed)
+	s.call("finish_attempt", map[string]any{"operation_id": claimed.id, "token": token, "class": "succeeded", "effect_id": "re_gone"})
+	s.exec(`UPDATE reconciler.operations SET effect_id = NULL WHERE operation_id = $1`, claimed.id)
+	s.pass(time.Minute)
+	for n := range 120 { // more than a page of others'
+		s.happen(refund(100+n), "")
+	}
+	s.stripe.Script(stripetest.Fault{Kind: stripetest.RateLimited, Path: "/v1/refunds", Page: 2, Times: stripetest.Always})
+	passes := func(hours int) {
+		for range hours {
+			s.pass(time.Hour)
+			s.run()
+			if out, err := s.sweep.Reverify(t.Context(), Options{Now: s.now}); err != nil {
+				t.Fatalf("%+v, %v", out, err)
+			}
+		}
+	}
+	passes(30)
+	s.wantState(lost, recon.Unknown)
+	s.wantState(claimed, recon.Succeeded)
+	if rows := s.findings(recon.FindMissing); len(rows) != 0 {
+		t.Errorf("missing in a list that was never read to its end: %+v", rows)
+	}
+	s.stripe.ClearFaults()
+	passes(24)
+	s.wantState(lost, recon.ManualReview)
+	s.wantState(claimed, recon.ManualReview)
+	if rows := s.findings(recon.FindMissing); len(rows) != 2 {
+		t.Errorf("once the list is whole: %+v, want both missing", rows)
+	}
+}
+
+func TestB106_GivenUpAndConfirmedInTheNextNightIsClosed(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(p *recon.Policy) {
+		p.GiveUpAfter, p.Absence = recon.Duration(24*time.Hour), recon.AbsencePolicy{Looks: 100}
+	})
+	i := refund(1)
+	key := s.lose(i)
+	s.pass(24*time.Hour + time.Minute)
+	s.run()
+	s.wantState(i, recon.ManualReview)
+	s.pass(2 * time.Hour)
+	s.happen(i, key)
+	s.pass(24 * time.Hour) // what waits for a person is looked at daily
+	s.run()
+	s.wantState(i, recon.Succeeded)
+	for _, f := range s.findings() {
+		if f.State != recon.FindingEnded {
+			t.Errorf("still open: %+v", f.Finding)
+		}
+	}
+}
+
 func TestOneListAnswersForEveryBatchOfARun(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
