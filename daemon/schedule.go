@@ -178,6 +178,9 @@ func (j *job) report(ctx context.Context, out sweep.Outcome, err error, took tim
 		if out.Claimed > 0 {
 			level = slog.LevelInfo
 		}
+		if out.BlindReason != "" {
+			j.Log.WarnContext(ctx, "could not look", "run", j.name, "operations", out.Blind, "reason", out.BlindReason)
+		}
 		j.Log.Log(ctx, level, "run done", "run", j.name, "claimed", out.Claimed, "succeeded", out.Succeeded, "failed", out.Failed,
 			"released", out.Released, "manual_review", out.ManualReview, "kept", out.Kept, "blind", out.Blind,
 			"lost", out.Lost, "set_aside", out.SetAside, "provider_calls", out.ProviderCalls, "took", took.Round(time.Millisecond).String())

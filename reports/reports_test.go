@@ -185,7 +185,7 @@ func TestB100_NoPersonalDataOfALookOnAPage(t *testing.T) {
 func TestSweepsAreToldSourceBySource(t *testing.T) {
 	t.Parallel()
 	stripe := Sweep{RunID: "r1", Source: "stripe-main", Claimed: 1312, Succeeded: 1290, Failed: 3, Released: 1, ManualReview: 2, Kept: 9,
-		Blind: 4, Lost: 2, SetAside: 1, ProviderCalls: 14, DurationMS: 2345, Findings: map[recon.FindingKind]int{recon.FindUnresolved: 9, recon.FindMismatch: 2, recon.FindOrphan: 0}}
+		Blind: 4, BlindReason: "it refused our credentials (GET /v1/account: 401)", Lost: 2, SetAside: 1, ProviderCalls: 14, DurationMS: 2345, Findings: map[recon.FindingKind]int{recon.FindUnresolved: 9, recon.FindMismatch: 2, recon.FindOrphan: 0}}
 	bank := Sweep{RunID: "r2", Source: "bank-giro", ProviderCalls: 1, DurationMS: 75_000}
 	tests := []struct {
 		name   string

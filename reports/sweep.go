@@ -27,6 +27,7 @@ type Sweep struct {
 	ProviderCalls int                       `json:"provider_calls"`
 	Findings      map[recon.FindingKind]int `json:"findings"`
 	DurationMS    int64                     `json:"duration_ms"`
+	BlindReason   string                    `json:"blind_reason,omitempty"` // why some could not be looked at
 }
 
 // Manner says whether a run changed anything.
@@ -76,6 +77,9 @@ func (p *page) sweep(r Sweep) {
 	} else {
 		p.text(string(r.Source)+": ", fmt.Sprintf("%s due: %s (%s, %s)", count(r.Claimed, "operation"), r.outcomes(),
 			count(r.ProviderCalls, "request"), took(r.DurationMS)))
+	}
+	if r.BlindReason != "" {
+		p.text("  could not look: ", r.BlindReason)
 	}
 	var found []string
 	for _, k := range recon.FindingKinds {

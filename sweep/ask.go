@@ -73,8 +73,8 @@ func (p *pass) listen(a sources.Answer) {
 			p.lists = append(p.lists, l)
 		}
 	}
-	if fault, blind := blindAnswer(a, p.Source.Sheet()); blind {
-		p.fault = fault
+	if last, blind := blindAnswer(a, p.Source.Sheet()); blind {
+		p.fault, p.detail = last.Fault, last.Detail
 		p.state = afterBlind(p.state, p.options.Now())
 	} else if slices.ContainsFunc(a.Looks, func(l recon.Look) bool { return l.Outcome != recon.Blind }) {
 		p.state.Blinds, p.state.BlindSince, p.state.ProbeAt = 0, time.Time{}, time.Time{}

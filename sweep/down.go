@@ -26,7 +26,7 @@ func down(st ledger.SourceState) bool { return st.Blinds >= downAfter }
 
 // afterBlind is the state after one more answer that told nothing.
 func afterBlind(st ledger.SourceState, now time.Time) ledger.SourceState {
-	if st.BlindSince.IsZero() {
+	if st.BlindSince.IsZero() || st.BlindSince.After(now) {
 		st.BlindSince = now
 	}
 	st.Blinds++
@@ -47,26 +47,50 @@ func probeWait(failed int) time.Duration {
 	return wait
 }
 
-// blindAnswer reports whether an answer told nothing at all, and why. Looks for a place
-// or a kind that is none of the source's say nothing about the provider; a key that
-// opens another account than the configured one does.
-func blindAnswer(a sources.Answer, sheet recon.Sheet) (fault string, blind bool) {
+// blindAnswer reports whether an answer told nothing at all, and the last look that
+// says why. Looks for a place or a kind that is none of the source's say nothing about
+// the provider; a key that opens another account than the configured one does.
+func blindAnswer(a sources.Answer, sheet recon.Sheet) (last recon.Look, blind bool) {
 	for _, l := range a.Looks {
 		switch {
 		case l.Outcome != recon.Blind:
-			return "", false
+			return recon.Look{}, false
 		case l.Fault != string(sources.Unsupported) && sheet.Has(l.Account, l.Mode):
-			fault, blind = l.Fault, true
+			last, blind = l, true
 		}
 	}
-	return fault, blind
+	return last, blind
+}
+
+// blindReason says why operations of this run could not be looked at; nothing when all
+// could be.
+func (p *pass) blindReason() string {
+	switch {
+	case p.out.Blind == 0:
+		return ""
+	case p.fault != "" && p.detail != "":
+		return fmt.Sprintf("%s (%s)", recon.FaultText(p.fault), p.detail)
+	case p.fault != "":
+		return recon.FaultText(p.fault)
+	case down(p.state):
+		return fmt.Sprintf("it does not answer since %s and is asked again at %s",
+			recon.TimeText(p.state.BlindSince, time.UTC), recon.TimeText(p.state.ProbeAt, time.UTC))
+	}
+	return ""
+}
+
+// probeDue reports whether a source that is down is asked now whether it is back. A
+// probe that is planned later than any is was planned by a clock that ran ahead, such as
+// a --now in the future, and must not keep the source unasked until then.
+func probeDue(st ledger.SourceState, now time.Time) bool {
+	return down(st) && (!now.Before(st.ProbeAt) || st.ProbeAt.Sub(now) > maxProbe)
 }
 
 // probe asks a source that is down whether it is back, when that is due, and records
 // the answer. So it is known again also while nothing is due.
 func (p *pass) probe(ctx context.Context) error {
 	now := p.options.Now()
-	if !down(p.state) || now.Before(p.state.ProbeAt) {
+	if !probeDue(p.state, now) {
 		return nil
 	}
 	err := p.Source.Probe(ctx)
@@ -80,7 +104,7 @@ func (p *pass) probe(ctx context.Context) error {
 	if err == nil {
 		p.state = ledger.SourceState{}
 	} else {
-		p.fault = faultOf(err)
+		p.fault, p.detail = faultOf(err)
 		p.state = afterBlind(p.state, now)
 	}
 	batch := ledger.Batch{Hold: p.held(), RunID: p.run.ID, Now: now}
@@ -131,11 +155,14 @@ func (p *pass) blindAfter() time.Duration {
 	return defaultBlindAfter
 }
 
-// faultOf names the kind of fault of an error of a source.
-func faultOf(err error) string {
+// faultOf names the kind of fault of an error of a source, and what happened.
+func faultOf(err error) (kind, detail string) {
 	var fault *sources.Error
-	if errors.As(err, &fault) {
-		return string(fault.Kind)
+	switch {
+	case !errors.As(err, &fault):
+		return string(sources.Unavailable), ""
+	case fault.Err == nil:
+		return string(fault.Kind), fault.Op
 	}
-	return string(sources.Unavailable)
+	return string(fault.Kind), fault.Op + ": " + fault.Err.Error()
 }

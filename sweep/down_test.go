@@ -35,6 +35,30 @@ func TestAProbeWaitsTwiceAsLongEachTime(t *testing.T) {
 	}
 }
 
+func TestAClockThatRanAheadKeepsNoSourceUnasked(t *testing.T) {
+	t.Parallel()
+	ahead := afterBlind(afterBlind(ledger.SourceState{}, monday), monday.AddDate(1, 0, 0))
+	for _, tt := range []struct {
+		name string
+		st   ledger.SourceState
+		now  time.Time
+		want bool
+	}{
+		{"it answers", ledger.SourceState{}, monday, false},
+		{"its time has not come", ledger.SourceState{Blinds: 2, ProbeAt: monday.Add(maxProbe)}, monday, false},
+		{"its time has come", ledger.SourceState{Blinds: 2, ProbeAt: monday}, monday, true},
+		{"planned by a clock a year ahead", ahead, monday.Add(time.Minute), true},
+	} {
+		if got := probeDue(tt.st, tt.now); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+	early := afterBlind(ledger.SourceState{Blinds: 3, BlindSince: monday.AddDate(1, 0, 0)}, monday)
+	if !early.BlindSince.Equal(monday) {
+		t.Errorf("blind since %v, want now: it cannot be blind since a time to come", early.BlindSince)
+	}
+}
+
 func TestWhatMakesAnAnswerBlind(t *testing.T) {
 	t.Parallel()
 	sheet := recon.Sheet{Accounts: []recon.Account{{Account: "acct_1", Mode: "live"}}}
@@ -78,6 +102,8 @@ func TestAnOutageIsOneFindingAndFewCalls(t *testing.T) {
 		s.pass(time.Minute)
 		if out := s.run(); out.Succeeded+out.Failed+out.ManualReview+out.Released > 0 {
 			t.Fatalf("closed while blind: %+v", out)
+		} else if out.Blind > 0 && out.BlindReason == "" {
+			t.Fatalf("blind, and nobody is told why: %+v", out)
 		}
 	}
 	if calls := len(s.stripe.Calls()); calls > 40 {

@@ -68,7 +68,8 @@ type pass struct {
 	run     ledger.Run
 	state   ledger.SourceState
 	told    ledger.SourceState // state as the ledger has it
-	fault   string             // why the source was blind last
+	fault   string             // why the source was blind last: a kind of fault
+	detail  string             // and what happened, for people
 	out     Outcome
 	changed int
 	past    map[recon.OperationID]bool // taken and possibly still due: not again in this run
@@ -183,7 +184,7 @@ func (p *pass) end(ctx context.Context, failure error) (Outcome, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
-	p.out.DurationMS = time.Since(p.started).Milliseconds()
+	p.out.DurationMS, p.out.BlindReason = time.Since(p.started).Milliseconds(), p.blindReason()
 	end := ledger.RunEnd{Outcome: ledger.RunDone}
 	if failure != nil {
 		end.Outcome, end.Error = ledger.RunFailed, failure.Error()

@@ -122,6 +122,8 @@ type Outcome struct {
 	ProviderCalls int                       `json:"provider_calls"`
 	Findings      map[recon.FindingKind]int `json:"findings"`
 	DurationMS    int64                     `json:"duration_ms"`
+	// BlindReason says for people why operations could not be looked at.
+	BlindReason string `json:"blind_reason,omitempty"`
 }
 
 // LimitError says that a run stopped before a batch that would have changed more
