@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -237,22 +238,18 @@ func (s *Server) awaitReady(ctx context.Context) error {
 			return ctx.Err()
 		case <-time.After(poll):
 		}
-		// Only a look at the socket of our own child counts: while it has not made it, the
-		// socket may be that of a server which is ending.
-		if s.ownsSocket() && s.Answers(ctx) == nil {
+		if s.saysReady() && s.Answers(ctx) == nil {
 			return nil
 		}
 	}
 }
 
-// ownsSocket reads the process id that PostgreSQL writes beside its socket.
-func (s *Server) ownsSocket() bool {
-	text, err := os.ReadFile(filepath.Join(s.socketDir, socketFile+".lock"))
-	if err != nil {
-		return false
-	}
-	pid, _, _ := strings.Cut(string(text), "\n")
-	return pid == fmt.Sprint(s.cmd.Process.Pid)
+// saysReady reads the status that PostgreSQL keeps in its postmaster.pid. It must be our
+// own child's: until that has written its own, the file may be that of a server which is
+// ending. Asking the file costs nothing, where each early connection costs a process.
+func (s *Server) saysReady() bool {
+	lines, err := s.postmasterFile()
+	return err == nil && len(lines) > 7 && lines[0] == strconv.Itoa(s.cmd.Process.Pid) && strings.TrimSpace(lines[7]) == "ready"
 }
 
 func (s *Server) kill() {
@@ -280,14 +277,13 @@ func (c *Cluster) explain(err error, offset int64) error {
 // PostgreSQL's own file may long belong to somebody else, so the server must first say
 // itself that it serves this folder.
 func (c *Cluster) EndOrphan(ctx context.Context) error {
-	text, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
+	lines, err := c.postmasterFile()
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look who uses the data folder: %w", err)
+		return err
 	}
-	lines := strings.Split(string(text), "\n")
 	if len(lines) < 5 {
 		return fmt.Errorf("%w, and its postmaster.pid is not complete; see %s", errBusy, c.LogPath())
 	}
@@ -309,6 +305,16 @@ func (c *Cluster) EndOrphan(ctx context.Context) error {
 		return fmt.Errorf("end the server that a killed process left: %w: %s", err, lastLines(out, 3))
 	}
 	return nil
+}
+
+// postmasterFile is the file in which PostgreSQL says who serves a data folder: process
+// id, folder, start, port, socket's folder, network address, memory, status.
+func (c *Cluster) postmasterFile() ([]string, error) {
+	text, err := os.ReadFile(filepath.Join(c.data(), "postmaster.pid"))
+	if err != nil {
+		return nil, fmt.Errorf("look who uses the data folder: %w", err)
+	}
+	return strings.Split(string(text), "\n"), nil
 }
 
 // runBounded runs a program to its end and returns what it said. Its thread is kept, for

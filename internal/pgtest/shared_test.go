@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -21,8 +22,11 @@ import (
 // that folder, says who it is, and waits for its end.
 const sharerDir = "RECONCILER_PGTEST_TEST_DIR"
 
-// shortLinger is that of the servers in these tests.
-const shortLinger = time.Second
+// lingerVariable says how long that server lingers, if not for shortLinger.
+const (
+	lingerVariable = "RECONCILER_PGTEST_TEST_LINGER"
+	shortLinger    = time.Second
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(sharerDir); dir != "" {
@@ -36,7 +40,14 @@ func TestMain(m *testing.M) {
 }
 
 func share(ctx context.Context, dir string) error {
-	s, err := joinOrStart(ctx, dir, shortLinger)
+	linger := shortLinger
+	if text := os.Getenv(lingerVariable); text != "" {
+		var err error
+		if linger, err = time.ParseDuration(text); err != nil {
+			return err
+		}
+	}
+	s, err := joinOrStart(ctx, dir, linger)
 	if err != nil {
 		return err
 	}
@@ -157,7 +168,7 @@ func alive(pid int) bool {
 
 func awaitGone(t *testing.T, pid int) {
 	t.Helper()
-	err := await(t.Context(), 30*time.Second, func() error {
+	err := await(context.WithoutCancel(t.Context()), 30*time.Second, func() error {
 		if alive(pid) {
 			return fmt.Errorf("process %d is still there", pid)
 		}
@@ -196,13 +207,30 @@ func TestServerIsSharedAndEndsAfterItsLastProcess(t *testing.T) {
 }
 
 func TestProcessThatComesSoonGetsTheSameServer(t *testing.T) {
-	t.Parallel()
+	// Longer than a busy machine needs to start a process.
+	t.Setenv(lingerVariable, "10m")
 	dir := stateOf(t)
 	first := startSharer(t, dir)
 	pid := first.server(t)
-	second := startSharer(t, dir)
+	keeperPID, err := parentOf(pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Nobody waits ten minutes: the keeper leads a group with its server and its sleep.
+		if err := syscall.Kill(-keeperPID, syscall.SIGKILL); err != nil {
+			t.Error(err)
+		}
+		awaitGone(t, pid)
+		err := await(context.WithoutCancel(t.Context()), 30*time.Second, func() error {
+			return os.RemoveAll(filepath.Join(dir, "server"))
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
 	first.kill()
-	if got := second.server(t); got != pid {
+	if got := startSharer(t, dir).server(t); got != pid {
 		t.Errorf("the second process has server %d, the first had %d", got, pid)
 	}
 }
