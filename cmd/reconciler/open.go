@@ -12,6 +12,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/daemon"
 	"github.com/seed-1c4f4dc2/reconciler/internal/localpg"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
 const (
@@ -119,11 +120,19 @@ func tenantOf(c *config.Config) string {
 
 // clock gives the time that decisions are judged by: the database's, as it goes on, or
 // the instant that --now fixes.
-func clock(ctx context.Context, l *ledger.Ledger, fixed time.Time) (func() time.Time, error) {
-	if !fixed.IsZero() {
-		return func() time.Time { return fixed }, nil
+func (a *app) clock(ctx context.Context, l *ledger.Ledger, fixed time.Time) (func() time.Time, error) {
+	if fixed.IsZero() {
+		return daemon.Clock(ctx, l)
 	}
-	return daemon.Clock(ctx, l)
+	real, err := l.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if ahead := fixed.Sub(real); ahead > time.Minute {
+		fmt.Fprintf(a.err, "reconciler: --now is %s ahead of the database's clock: looks count as made then, before what is still under way can be seen; "+
+			"for trials, and for real money only with --dry-run\n", recon.Duration(ahead.Round(time.Second)).Text())
+	}
+	return func() time.Time { return fixed }, nil
 }
 
 // holder names this process to others.

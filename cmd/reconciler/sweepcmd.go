@@ -86,7 +86,7 @@ func (a *app) sweep(ctx context.Context, name string, run runFunc, f sweepFlags)
 		return err
 	}
 	defer done()
-	now, err := clock(ctx, l, fixed)
+	now, err := a.clock(ctx, l, fixed)
 	if err != nil {
 		return err
 	}
