@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -183,7 +184,16 @@ func plain(err error) error {
 	}
 	var ce *pgconn.ConnectError
 	if errors.As(err, &ce) && ce.Unwrap() != nil {
-		return ce.Unwrap()
+		err = ce.Unwrap()
+	}
+	// The first try's own cause: there is one for each address, with and without TLS.
+	var name *net.DNSError
+	var dial *net.OpError
+	switch {
+	case errors.As(err, &name):
+		return name
+	case errors.As(err, &dial):
+		return dial.Err
 	}
 	return err
 }

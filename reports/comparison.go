@@ -207,6 +207,9 @@ func (p *page) one(n int, f Compared, exponents map[string]int) {
 	p.ours(f, exponents)
 	p.theirs(f, exponents)
 	for _, d := range f.Finding.Observed {
+		if d.Ours == "" && len(f.Finding.Operations) == 0 {
+			continue // with nothing of ours beside it nothing differs; the effect's own line says it
+		}
 		p.text("   differs ", fmt.Sprintf("%s: ours %s, theirs %s", d.Field, orNone(d.Ours), orNone(d.Theirs)))
 	}
 	if f.Finding.Reason != "" {
@@ -218,7 +221,7 @@ func (p *page) ours(f Compared, exponents map[string]int) {
 	known := map[recon.OperationID]bool{}
 	for _, o := range f.Operations {
 		known[o.ID] = true
-		p.text("   ours    ", fmt.Sprintf("%s: %s of %s for %s, %s, made %s%s", o.ID, o.Action, o.Money.Text(exponents), o.Target,
+		p.text("   ours    ", fmt.Sprintf("%s: %s of %s for %s, %s, opened %s%s", o.ID, o.Action, o.Money.Text(exponents), o.Target,
 			o.State, p.when(o.CreatedAt), place(o)))
 	}
 	for _, id := range f.Finding.Operations {

@@ -341,3 +341,14 @@ func FuzzStory(f *testing.F) {
 		checkPage(t, b.String())
 	})
 }
+
+func TestAnOrphanDiffersFromNothing(t *testing.T) {
+	t.Parallel()
+	var b bytes.Buffer
+	err := Compare(&b, Comparison{Effects: 1, Findings: []Compared{{Finding: recon.Finding{
+		Kind: recon.FindOrphan, Certainty: recon.Proof, Observed: []recon.Difference{{Field: "status", Theirs: "completed"}},
+	}}}})
+	if err != nil || strings.Contains(b.String(), "differs") {
+		t.Errorf("%v:\n%s", err, b.String())
+	}
+}

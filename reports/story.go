@@ -126,7 +126,7 @@ func looked(c recon.Check) string {
 	case c.Blinds == 0:
 		return count(c.Looks, "time")
 	case c.Looks == 0:
-		return count(c.Blinds, "time") + ", and could not look"
+		return "not yet; tried " + count(c.Blinds, "time") + ", and could not look"
 	}
 	return fmt.Sprintf("%s; %s since could not look", count(c.Looks, "time"), count(c.Blinds, "look"))
 }

@@ -16,6 +16,16 @@ var unresolved = rule{"unresolved", func(v *view) (conclusion, bool) {
 	return conclusion{to: recon.Unknown, reason: f.Reason, findings: []recon.Finding{f}}, true
 }}
 
+// whyBlind says why the looks of this pass told nothing, for the end of a clause.
+func (v *view) whyBlind() string {
+	for _, l := range v.c.Looks {
+		if l.Outcome == recon.Blind {
+			return ": " + recon.FaultText(l.Fault)
+		}
+	}
+	return ""
+}
+
 func (v *view) unresolvedFinding() recon.Finding {
 	reason := fmt.Sprintf("Nobody knows for %s what came of the %s", recon.Duration(v.age()).Text(), v.what())
 	switch {
@@ -23,6 +33,8 @@ func (v *view) unresolvedFinding() recon.Finding {
 		reason += fmt.Sprintf("; seen so far: %s", v.tell(v.linked))
 	case v.c.Operation.Account == "":
 		reason += "; its account is not known, so nothing can be shown to be absent"
+	case v.blind:
+		reason += fmt.Sprintf("; %s could not be asked%s", v.c.Operation.Source, v.whyBlind())
 	}
 	return v.finding(recon.FindUnresolved, reason+v.hint()+".", nil)
 }

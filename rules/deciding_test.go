@@ -339,6 +339,17 @@ func TestAnOpenFindingIsNotToldTwice(t *testing.T) {
 	}
 }
 
+func TestWhoIsToldThatNobodyKnowsIsToldWhyNobodyLooked(t *testing.T) {
+	t.Parallel()
+	told := lost().looks(blindAt(late)).decide(late)
+	if want := "; stripe-main could not be asked: it did not answer."; told.Rule != "unresolved" || !strings.HasSuffix(told.Reason, want) {
+		t.Errorf("%s: %q, want it to end in %q", told.Rule, told.Reason, want)
+	}
+	if heard := lost().looks(listed(late)).decide(late); strings.Contains(heard.Reason, "could not be asked") {
+		t.Errorf("the source answered, and people are told %q", heard.Reason)
+	}
+}
+
 func TestFindingsEndWhenTheyNoLongerHold(t *testing.T) {
 	t.Parallel()
 	owned := func(e *recon.Effect) { e.Owner = "op_1" }

@@ -89,7 +89,7 @@ func (m migrateAnswer) text(w io.Writer) error {
 		if one.AppliedAt != nil {
 			at = "applied " + one.AppliedAt.UTC().Format(time.RFC3339)
 		}
-		if _, err := fmt.Fprintf(w, "%06d %s: %s\n", one.Version, one.Name, at); err != nil {
+		if _, err := fmt.Fprintf(w, "%s: %s\n", one.Name, at); err != nil {
 			return err
 		}
 	}

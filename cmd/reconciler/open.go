@@ -86,7 +86,7 @@ func (a *app) server(ctx context.Context, url string) (string, func(), error) {
 		stop()
 		return "", nil, err
 	}
-	fmt.Fprintf(a.err, "reconciler: trial server in %s, not for real money; psql '%s'\n", dir, s.URL(localDatabase))
+	fmt.Fprintf(a.err, "reconciler: trial server in %s, not for real money; while this runs: psql '%s'\n", dir, s.URL(localDatabase))
 	return s.URL(localDatabase), stop, nil
 }
 

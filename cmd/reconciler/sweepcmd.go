@@ -131,11 +131,11 @@ func chooseSources(c *config.Config, names []string) ([]config.Source, error) {
 	for _, name := range names {
 		s, ok := c.Source(recon.SourceName(name))
 		if !ok {
-			var known []string
+			var known []recon.SourceName
 			for _, s := range c.Sources {
-				known = append(known, string(s.Name))
+				known = append(known, s.Name)
 			}
-			return nil, misuse("--source %s: %s has no such source; it has: %v", name, c.Path, known)
+			return nil, misuse("--source %s: %s has no such source; it has: %s", name, c.Path, words(known))
 		}
 		if !slices.ContainsFunc(chosen, func(o config.Source) bool { return o.Name == s.Name }) {
 			chosen = append(chosen, s)
