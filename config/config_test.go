@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -153,6 +154,34 @@ func TestTheDocumentedFileLoads(t *testing.T) {
 	want := []string{"listen.public", "sources[0].settings.webhook", "schedule.audit", "people", "escalation.ladders", "escalation.ladders.default[2].to", "escalation.ladders.default[3].to", "escalation.approve_above"}
 	if diff := cmp.Diff(want, noted); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
+	}
+}
+
+// Who looks at the ledger may not hold the daemon's secrets.
+func TestWhatAsksNobodyNeedsNoSecret(t *testing.T) {
+	t.Parallel()
+	text := "sources:\n  - {name: a, kind: stripe, settings: {api_key: \"${NOT_SET}\"}}\n" +
+		"  - {name: b, kind: stripe, settings: {api_key_file: /nowhere/key, mode: test, webhook: {secret_files: [/nowhere/hook]}}}\n" +
+		"escalation: {destinations: [{name: s, kind: slack, settings: {channel: C1, token_file: /nowhere/token}}]}\n" +
+		"actions: {x: {source: b, effect: refund, class: irreversible}}\n"
+	name := filepath.Join(t.TempDir(), "r.yaml")
+	write := func(text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(text)
+	c, err := FindUnread(name, env())
+	if err != nil || len(c.Sources) != 2 || len(c.Policies) != 1 || len(c.Destinations) != 1 {
+		t.Errorf("unread: %+v, %v", c, err)
+	}
+	var faults *Faults
+	if _, err := Find(name, env()); !errors.As(err, &faults) || len(faults.List) != 4 {
+		t.Errorf("read: %v, want four faults", err)
+	}
+	write(strings.Replace(text, "\"${NOT_SET}\"", "rk_live_TESTONLY", 1))
+	if _, err := FindUnread(name, env()); !errors.As(err, &faults) || len(faults.List) != 1 || !strings.Contains(err.Error(), "a secret does not stand in this file") {
+		t.Errorf("a secret in the file: %v", err)
 	}
 }
 

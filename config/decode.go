@@ -19,12 +19,13 @@ const minSecret = 6
 // A library's strict decoding stops at the first one; a person who mends a file
 // wants them all.
 type decoder struct {
-	lines  []string
-	env    Env
-	faults *Faults
-	notes  []Note
-	at     map[string]ast.Node // where each key and entry stands, by path
-	filled []string            // values that came from the environment; no message shows them
+	lines   []string
+	env     Env
+	secrets secrecy
+	faults  *Faults
+	notes   []Note
+	at      map[string]ast.Node // where each key and entry stands, by path
+	filled  []string            // values that came from the environment; no message shows them
 }
 
 var (
@@ -34,6 +35,9 @@ var (
 	// whichever member holds it.
 	secretType = reflect.TypeFor[interface{ Reveal() string }]()
 )
+
+// unread stands for a secret that was not read.
+const unread = "not read"
 
 // fault tells a fault at a node; without one, at the place of its path or of what
 // encloses it.
@@ -207,7 +211,10 @@ func (d *decoder) text(n ast.Node, v reflect.Value, path string) {
 		d.fault(n, path, "a secret does not stand in this file; write ${NAME} to take it from the environment, or use the *_file key")
 		return
 	}
-	s, ok := d.plain(n, path)
+	s, ok := unread, true
+	if d.secrets == readSecrets || !v.Type().Implements(secretType) {
+		s, ok = d.plain(n, path)
+	}
 	if !ok {
 		return
 	}

@@ -42,12 +42,16 @@ type memberSettings interface {
 // settingsOf is a member's empty settings, to be decoded, and how they are checked.
 type settingsOf struct {
 	value any // a pointer
-	check func() []recon.Fault
+	check func(secrecy) []recon.Fault
 }
 
 func settings(s memberSettings) settingsOf {
-	return settingsOf{value: s, check: func() []recon.Fault {
-		return append(s.ReadSecrets(readSecret), s.Validate()...)
+	return settingsOf{value: s, check: func(kept secrecy) []recon.Fault {
+		read := readSecret
+		if kept == leaveSecrets {
+			read = func(string) ([]byte, error) { return []byte(unread), nil }
+		}
+		return append(s.ReadSecrets(read), s.Validate()...)
 	}}
 }
 
@@ -138,7 +142,7 @@ func (d *decoder) settings(m member, at string, own settingsOf) bool {
 	if len(d.faults.List) > before {
 		return false // the member would only complain of what could not be read
 	}
-	for _, f := range own.check() {
+	for _, f := range own.check(d.secrets) {
 		d.fault(nil, join(at, f.Path), "%s", f.Problem)
 	}
 	return len(d.faults.List) == before

@@ -46,7 +46,13 @@ func (e *MissingError) Unwrap() error { return e.Err }
 // Find loads the file that flag names, else the one that RECONCILER_CONFIG names,
 // else ./reconciler.yaml. The last one may be missing; then the result is the
 // defaults, with an empty Path.
-func Find(flag string, env Env) (*Config, error) {
+func Find(flag string, env Env) (*Config, error) { return find(flag, env, readSecrets) }
+
+// FindUnread is Find for who asks no provider and tells nobody: no secret is read, and
+// one that is missing, or that only the daemon may read, is no fault.
+func FindUnread(flag string, env Env) (*Config, error) { return find(flag, env, leaveSecrets) }
+
+func find(flag string, env Env, s secrecy) (*Config, error) {
 	path, by := flag, "--config"
 	if path == "" {
 		path, by = "", "RECONCILER_CONFIG"
@@ -58,14 +64,14 @@ func Find(flag string, env Env) (*Config, error) {
 	text, err := read(path)
 	if err != nil {
 		if by == "" && errors.Is(err, os.ErrNotExist) {
-			return Parse("", nil, env)
+			return parse("", nil, env, s)
 		}
 		if by == "" {
 			by = "default"
 		}
 		return nil, &MissingError{Path: path, By: by, Err: err}
 	}
-	return Parse(path, text, env)
+	return parse(path, text, env, s)
 }
 
 func read(path string) ([]byte, error) {
@@ -80,7 +86,19 @@ func read(path string) ([]byte, error) {
 // Parse reads the text of a file and checks it. The error is a *Faults that holds
 // everything that is wrong.
 func Parse(path string, text []byte, env Env) (*Config, error) {
-	d := &decoder{env: env, faults: &Faults{File: path}, at: map[string]ast.Node{}}
+	return parse(path, text, env, readSecrets)
+}
+
+// secrecy says whether secrets are read.
+type secrecy bool
+
+const (
+	readSecrets  secrecy = false
+	leaveSecrets secrecy = true
+)
+
+func parse(path string, text []byte, env Env, s secrecy) (*Config, error) {
+	d := &decoder{env: env, secrets: s, faults: &Faults{File: path}, at: map[string]ast.Node{}}
 	root := d.document(text)
 	if len(d.faults.List) > 0 {
 		return nil, d.faults // nothing in it can be judged

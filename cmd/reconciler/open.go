@@ -22,14 +22,21 @@ const (
 	stopWithin = 10 * time.Second
 )
 
-// maybeConfig reads the configuration where there is one.
+// maybeConfig reads the configuration where there is one, for a verb that asks no
+// provider: a person who looks at the ledger may not hold the daemon's secrets.
 func (a *app) maybeConfig() (*config.Config, error) {
-	return config.Find(a.configPath, a.env)
+	return config.FindUnread(a.configPath, a.env)
 }
 
-// needConfig reads the configuration of a verb that cannot do without.
+// needConfig reads the configuration, secrets included, of a verb that cannot do
+// without.
 func (a *app) needConfig(verb string) (*config.Config, error) {
-	c, err := a.maybeConfig()
+	return a.needed(verb, config.Find)
+}
+
+// needed reads a configuration that must be there.
+func (a *app) needed(verb string, find func(string, config.Env) (*config.Config, error)) (*config.Config, error) {
+	c, err := find(a.configPath, a.env)
 	if err != nil {
 		return nil, err
 	}

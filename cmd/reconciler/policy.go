@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-1c4f4dc2/reconciler/config"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
@@ -24,7 +25,7 @@ func newPolicyCommand(a *app) *cobra.Command {
 }
 
 func (a *app) policyApply(ctx context.Context, _ []string) error {
-	c, err := a.needConfig("policy apply")
+	c, err := a.needed("policy apply", config.FindUnread)
 	if err != nil {
 		return err
 	}
