@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -13,6 +14,9 @@ var unresolved = rule{"unresolved", func(v *view) (conclusion, bool) {
 		return conclusion{}, false
 	}
 	f := v.unresolvedFinding()
+	if v.blind {
+		f.Reason = fmt.Sprintf("%s; %s could not be asked%s.", strings.TrimSuffix(f.Reason, "."), v.c.Operation.Source, v.whyBlind())
+	}
 	return conclusion{to: recon.Unknown, reason: f.Reason, findings: []recon.Finding{f}}, true
 }}
 
@@ -33,8 +37,6 @@ func (v *view) unresolvedFinding() recon.Finding {
 		reason += fmt.Sprintf("; seen so far: %s", v.tell(v.linked))
 	case v.c.Operation.Account == "":
 		reason += "; its account is not known, so nothing can be shown to be absent"
-	case v.blind:
-		reason += fmt.Sprintf("; %s could not be asked%s", v.c.Operation.Source, v.whyBlind())
 	}
 	return v.finding(recon.FindUnresolved, reason+v.hint()+".", nil)
 }

@@ -345,6 +345,9 @@ func TestWhoIsToldThatNobodyKnowsIsToldWhyNobodyLooked(t *testing.T) {
 	if want := "; stripe-main could not be asked: it did not answer."; told.Rule != "unresolved" || !strings.HasSuffix(told.Reason, want) {
 		t.Errorf("%s: %q, want it to end in %q", told.Rule, told.Reason, want)
 	}
+	if j := rules.Judge(lost().c, late, rules.PlaceSeen); len(j.Findings) != 1 || strings.Contains(j.Reason, "could not be asked") {
+		t.Errorf("a comparison asks nobody, and tells %q", j.Reason)
+	}
 	if heard := lost().looks(listed(late)).decide(late); strings.Contains(heard.Reason, "could not be asked") {
 		t.Errorf("the source answered, and people are told %q", heard.Reason)
 	}

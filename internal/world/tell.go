@@ -129,8 +129,8 @@ func (v Verdict) sum(out io.Writer) {
 		fmt.Fprintf(out, "  WRONG %s\n", f)
 	}
 	waiting := slices.DeleteFunc(slices.Clone(v.Posts), func(p string) bool { return strings.HasPrefix(p, "Ended: ") })
-	fmt.Fprintf(out, "\n%d messages would have gone out, and are edited when they end. %d still wait for a person%s\n",
-		v.Messages, len(waiting), or(map[bool]string{true: ", such as:"}[len(waiting) > 0], "."))
+	fmt.Fprintf(out, "\n%d messages would have gone out, and are edited when they end. Waiting for a person: %d%s\n",
+		v.Messages, len(waiting), or(map[bool]string{true: ", such as"}[len(waiting) > 0], "."))
 	for _, p := range waiting[:min(shownPosts, len(waiting))] {
 		fmt.Fprintf(out, "  | %s\n", strings.ReplaceAll(strings.TrimSpace(p), "\n", "\n  | "))
 	}
