@@ -65,10 +65,10 @@ func (c *Config) Resolve() Resolved {
 		for i, a := range sheet.Abilities {
 			sheet.Abilities[i].NeedsMark = append([]recon.Mark{}, a.NeedsMark...) // [] instead of null
 		}
-		r.Sources = append(r.Sources, resolvedMember{Name: string(s.Name), Kind: s.Kind, Settings: s.settings, Sheet: &sheet})
+		r.Sources = append(r.Sources, resolvedMember{Name: string(s.Name), Kind: s.Kind, Settings: filled(string(s.Name), s.settings), Sheet: &sheet})
 	}
 	for _, d := range c.Destinations {
-		r.Destinations = append(r.Destinations, resolvedMember{Name: d.Name, Kind: d.Kind, Settings: d.settings})
+		r.Destinations = append(r.Destinations, resolvedMember{Name: d.Name, Kind: d.Kind, Settings: filled(d.Name, d.settings)})
 	}
 	for _, p := range c.Policies {
 		r.Actions[p.Action] = p
@@ -77,6 +77,14 @@ func (c *Config) Resolve() Resolved {
 		r.Notes = append(r.Notes, n.String())
 	}
 	return r
+}
+
+// filled gives a member's settings as they are used, where it says how.
+func filled(name string, settings any) any {
+	if f, ok := settings.(interface{ Filled(name string) any }); ok {
+		return f.Filled(name)
+	}
+	return settings
 }
 
 // YAML writes the resolved configuration for people.

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"strings"
 
+	slackgo "github.com/slack-go/slack"
+
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
@@ -36,6 +38,14 @@ func (s *Settings) ReadSecrets(read func(name string) ([]byte, error)) []recon.F
 		return []recon.Fault{{Path: "token_file", Problem: s.TokenFile + " is empty; write the bot token into it"}}
 	}
 	return nil
+}
+
+// Filled gives the settings as they are used, with their defaults.
+func (s Settings) Filled(string) any {
+	if s.APIURL == "" {
+		s.APIURL = slackgo.APIURL
+	}
+	return s
 }
 
 // Validate reports all that is wrong. The token is judged only where it is filled in,

@@ -15,6 +15,7 @@ const (
 
 	defaultAccount = "default"
 	defaultMarker  = "operation_id"
+	defaultAPIURL  = "https://api.stripe.com"
 	// defaultLag is after how long an object is taken to be visible everywhere. Stripe
 	// calls its top-level lists immediately consistent; a minute is caution.
 	defaultLag = recon.Duration(time.Minute)
@@ -196,6 +197,39 @@ func (s Settings) all() []AccountSettings {
 		list[i] = a
 	}
 	return list
+}
+
+// Filled gives the settings of the source of that name as they are used, with their
+// defaults and with empty lists for none.
+func (s Settings) Filled(name string) any {
+	s.System, s.Marker, s.APIURL = orElse(s.System, name), orElse(s.Marker, defaultMarker), orElse(s.APIURL, defaultAPIURL)
+	if s.Lag == 0 {
+		s.Lag = defaultLag
+	}
+	if s.Webhook.Tolerance == 0 {
+		s.Webhook.Tolerance = defaultTolerance
+	}
+	if s.PerSecond == 0 {
+		s.PerSecond = s.defaultPerSecond()
+	}
+	list := s.all()
+	if len(s.Accounts) == 0 {
+		s.Account, s.Mode, list = list[0].Account, list[0].Mode, nil
+	}
+	s.Accounts = append([]AccountSettings{}, list...)
+	s.Webhook.Secrets = append([]recon.Secret{}, s.Webhook.Secrets...)
+	s.Webhook.SecretFiles = append([]string{}, s.Webhook.SecretFiles...)
+	return s
+}
+
+// defaultPerSecond is that of live mode where one account is in it.
+func (s Settings) defaultPerSecond() int {
+	for _, a := range s.all() {
+		if a.Mode == modeLive {
+			return defaultPerSecondLive
+		}
+	}
+	return defaultPerSecondTest
 }
 
 // modeOfKey reads the mode from a key's prefix (sk_live_, rk_test_…), empty when it

@@ -191,11 +191,9 @@ func (s *Source) writeSheet(set Settings) recon.Sheet {
 	}
 	for _, p := range s.places {
 		sheet.Accounts = append(sheet.Accounts, recon.Account{Account: p.account, Mode: p.mode})
-		if set.PerSecond == 0 && p.mode == modeTest && sheet.PerSecond == 0 {
-			sheet.PerSecond = defaultPerSecondTest
-		} else if set.PerSecond == 0 && p.mode == modeLive {
-			sheet.PerSecond = defaultPerSecondLive
-		}
+	}
+	if set.PerSecond == 0 {
+		sheet.PerSecond = float64(set.defaultPerSecond())
 	}
 	return sheet
 }
