@@ -5,6 +5,8 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
+	"strconv"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -97,17 +99,28 @@ func hasVersionTable(ctx context.Context, db *sql.DB) (bool, error) {
 	return exists, nil
 }
 
-// known lists the migrations' file names in order. They are numbered densely from 1,
-// which a test holds, so a name's place is its version.
-func known() ([]string, error) {
+// known lists the migrations in order, with the versions that their names begin with.
+func known() ([]Applied, error) {
 	names, err := fs.Glob(FS, "*.sql")
 	if err != nil {
 		return nil, fmt.Errorf("list the migrations: %w", err)
 	}
-	return names, nil
+	all := make([]Applied, 0, len(names))
+	for _, name := range names {
+		number, _, _ := strings.Cut(name, "_")
+		version, err := strconv.ParseInt(number, 10, 64)
+		if err != nil {
+			return nil, fmt.Errorf("migration %s: its name must begin with its number", name)
+		}
+		all = append(all, Applied{Version: version, Name: name})
+	}
+	return all, nil
 }
 
 func newest() (int64, error) {
-	names, err := known()
-	return int64(len(names)), err
+	all, err := known()
+	if err != nil || len(all) == 0 {
+		return 0, err
+	}
+	return all[len(all)-1].Version, nil
 }

@@ -119,15 +119,11 @@ func Status(ctx context.Context, url string) ([]Applied, error) {
 		if err != nil {
 			return err
 		}
-		names, err := known()
-		if err != nil {
-			return err
+		all, err = known()
+		for i := range all {
+			all[i].At = at[all[i].Version]
 		}
-		for i, name := range names {
-			v := int64(i + 1)
-			all = append(all, Applied{Version: v, Name: name, At: at[v]})
-		}
-		return nil
+		return err
 	})
 	return all, err
 }
