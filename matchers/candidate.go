@@ -44,8 +44,15 @@ func (p *pairer) hasLive(o int) bool {
 	if p.live == nil {
 		p.live = make([]bool, len(p.operations))
 		for e, owner := range p.owner {
-			if owner != nobody && p.effects[e].Status.Live() {
+			if owner >= 0 && p.effects[e].Status.Live() {
 				p.live[owner] = true
+			}
+		}
+		for e, g := range p.groupOf {
+			if p.effects[e].Status.Live() {
+				for _, o := range g.members {
+					p.live[o] = true
+				}
 			}
 		}
 	}
@@ -67,24 +74,6 @@ var sharedNatural = suggester{
 			return nil
 		}
 		return []string{norm.NFC.String(e.NaturalReference)}
-	},
-	suits: func(*recon.Operation, *recon.Effect) bool { return true },
-}
-
-// namedGroup suggests the operations of the group that the effect's reference names.
-var namedGroup = suggester{
-	basis: recon.OnReference,
-	operations: func(p *pairer, o int) []string {
-		if g := p.operations[o].Group; g != "" {
-			return []string{g}
-		}
-		return nil
-	},
-	effects: func(e *recon.Effect) []string {
-		if r := byReference.ofEffect(e); r != "" {
-			return []string{r}
-		}
-		return nil
 	},
 	suits: func(*recon.Operation, *recon.Effect) bool { return true },
 }

@@ -2,7 +2,7 @@
 // how certain it is. It is pure: it asks nobody, keeps nothing and does not depend on
 // the order of its input.
 //
-// Every effect gets at most one owner. It goes to the operation that the strongest
+// Every effect gets at most one owner, an operation or a group. It goes to the operation that the strongest
 // evidence names, in this order:
 //
 //	owner              the ledger linked it before, or a person adopted it   proof
@@ -24,5 +24,7 @@
 // disagreement becomes a difference of the pair, so that rules tell it as a mismatch
 // and nothing closes on it.
 //
-// One effect for several operations (a group) is only suggested so far.
+// Operations may declare a group. An effect whose reference names the group belongs to
+// all of them, with a share each, and several effects may stand for it together; the
+// sums of both sides must be equal to the last minor unit (group.go).
 package matchers

@@ -50,13 +50,26 @@ type Link struct {
 	Basis             recon.Basis
 	Certainty         recon.Certainty
 	Differences       []recon.Difference
+	Group             *recon.Group // as in recon.Match
+	Part              bool
+}
+
+// Match names what a link pairs by place.
+func (l Link) Match(operation recon.OperationID, effect recon.EffectIdentity) recon.Match {
+	return recon.Match{
+		Operation: operation, Effect: effect, Basis: l.Basis, Certainty: l.Certainty,
+		Differences: l.Differences, Group: l.Group, Part: l.Part,
+	}
 }
 
 // Pairing is everything that is known of who belongs to whom.
 type Pairing struct {
-	// Links have one entry an owned effect, in the order of the two slices: those of
-	// one operation stand together.
+	// Links have one entry for an effect that one operation owns, in the order of the two
+	// slices: those of one operation stand together.
 	Links []Link
+	// Grouped pair the operations of declared groups with the effects of the group, in
+	// the order of the operations' ids, then the effects' identities.
+	Grouped []Link
 	// Suggestions are for people, in the order of the operations' ids, then the
 	// effects' identities.
 	Suggestions []Link
@@ -71,13 +84,11 @@ type Pairing struct {
 func Pair(operations []recon.Operation, effects []recon.Effect, terms TermsFunc) []recon.Match {
 	os, es := pointers(operations), pointers(effects)
 	p := Index(os, es, terms)
+	p.Links = append(p.Links, p.Grouped...)
 	slices.SortFunc(p.Links, byNames(os, es))
 	matches := make([]recon.Match, 0, len(p.Links)+len(p.Suggestions))
 	for _, l := range slices.Concat(p.Links, p.Suggestions) {
-		matches = append(matches, recon.Match{
-			Operation: operations[l.Operation].ID, Effect: effects[l.Effect].Identity(),
-			Basis: l.Basis, Certainty: l.Certainty, Differences: l.Differences,
-		})
+		matches = append(matches, l.Match(operations[l.Operation].ID, effects[l.Effect].Identity()))
 	}
 	return matches
 }
@@ -98,9 +109,10 @@ func Index(operations []*recon.Operation, effects []*recon.Effect, terms TermsFu
 	for e := range effects {
 		p.own(e)
 	}
+	groups := p.groupLinks()
 	suggestions := p.suggestions()
 	slices.SortFunc(suggestions, byNames(operations, effects))
-	return Pairing{Links: p.links(), Suggestions: suggestions}
+	return Pairing{Links: p.links(), Grouped: groups, Suggestions: suggestions}
 }
 
 // byNames orders links by what they name, so that the result does not depend on the

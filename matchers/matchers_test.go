@@ -142,9 +142,6 @@ func TestPairFindsTheOwner(t *testing.T) {
 		{"currency and amount that differ are both told", list(operation("op_1")),
 			effects(effect("re_1", reference("op_1"), func(e *recon.Effect) { e.Money = recon.Money{Minor: 42, Currency: "USD"} })),
 			[]string{"op_1 re_1 reference proof currency,amount"}},
-		{"an effect of a group is a hint for its operations",
-			list(operation("op_1", func(o *recon.Operation) { o.Group = "g-1" })), effects(effect("re_1", reference("g-1"))),
-			[]string{"op_1 re_1 reference suggestion"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

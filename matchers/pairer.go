@@ -65,9 +65,13 @@ type pairer struct {
 	owner      []int32 // by effect
 	basis      []int8  // place in linking; -1: the ledger's owner
 	disputes   map[int32][]recon.Difference
-	contested  []int32 // effects that evidence may give to others than their owner
-	live       []bool  // by operation, made when first asked for
-	found      []int32 // scratch
+	contested  []int32              // effects that evidence may give to others than their owner
+	live       []bool               // by operation, made when first asked for
+	declared   map[identity][]int32 // operations by the group that they declare; nil: none does
+	groups     map[groupID]*grouping
+	groupOf    map[int32]*grouping // by effect
+	recorded   []bool              // by operation: the effect that it knows by id is its own
+	found      []int32             // scratch
 }
 
 func newPairer(operations []*recon.Operation, effects []*recon.Effect, terms TermsFunc) *pairer {
@@ -84,6 +88,7 @@ func newPairer(operations []*recon.Operation, effects []*recon.Effect, terms Ter
 	for i := range linking {
 		p.indexes[i] = p.index(&linking[i])
 	}
+	p.declareGroups()
 	return p
 }
 
@@ -147,11 +152,14 @@ func (p *pairer) placeOf(system, mode string) int32 {
 func (p *pairer) own(e int) {
 	p.owner[e], p.basis[e] = nobody, -1
 	effect := p.effects[e]
+	at, contested := p.placeOf(effect.System, effect.Mode), false
+	if p.joinGroup(e, at) {
+		return
+	}
 	if effect.Owner != "" && !p.keepOwner(e) {
 		p.contested = append(p.contested, int32(e)) // whom it names here must hear of it
 		return
 	}
-	at, contested := p.placeOf(effect.System, effect.Mode), false
 	for i := range linking {
 		m := &linking[i]
 		v := m.ofEffect(effect)
@@ -245,7 +253,7 @@ func (p *pairer) dispute(e, matcher int) {
 func (p *pairer) links() []Link {
 	next := make([]int32, len(p.operations)+1) // where the operation's next link goes
 	for _, o := range p.owner {
-		if o != nobody {
+		if o >= 0 {
 			next[o+1]++
 		}
 	}
@@ -253,10 +261,12 @@ func (p *pairer) links() []Link {
 		next[o+1] += next[o]
 	}
 	links := make([]Link, next[len(p.operations)])
-	recorded := p.recordedSeen()
+	if p.recorded == nil {
+		p.recorded = p.recordedSeen()
+	}
 	for e, o := range p.owner {
-		if o != nobody {
-			links[next[o]] = p.link(o, e, recorded[o])
+		if o >= 0 {
+			links[next[o]] = p.link(o, e, p.recorded[o])
 			next[o]++
 		}
 	}
@@ -286,7 +296,7 @@ func (p *pairer) link(o int32, e int, recorded bool) Link {
 func (p *pairer) recordedSeen() []bool {
 	seen := make([]bool, len(p.operations))
 	for e, o := range p.owner {
-		if o != nobody && p.operations[o].EffectID == p.effects[e].ID {
+		if o >= 0 && p.operations[o].EffectID == p.effects[e].ID {
 			seen[o] = true
 		}
 	}

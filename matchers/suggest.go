@@ -21,7 +21,7 @@ type suggester struct {
 
 // suggesting lists what is told to people about effects without owner. A pair is
 // suggested once, by the first that suits.
-var suggesting = []suggester{lookalike, sharedNatural, namedGroup, candidate}
+var suggesting = []suggester{lookalike, sharedNatural, candidate}
 
 // maxSuggested bounds the suggestions of one operation and of one effect. Each has at
 // least its first ones, so that an operation never loses the only hint it has.
@@ -51,10 +51,24 @@ func (p *pairer) suggestions() []Link {
 }
 
 func (p *pairer) suggestion(o, e int32, basis recon.Basis) Link {
-	return Link{
+	l := Link{
 		Operation: int(o), Effect: int(e), Basis: basis, Certainty: recon.Suggestion,
 		Differences: differences(p.operations[o], p.effects[e], p.termsFor(int(o))),
 	}
+	if g := p.groupOf[e]; g != nil {
+		ours, _ := p.sum(g.members)
+		l.Group = p.group(g, g.members, ours)
+		if d := p.rest(g, o, e); d != nil {
+			l.Differences = append(l.Differences, *d)
+		}
+	}
+	return l
+}
+
+// inGroup reports whether the operation is one of the group that has the effect.
+func (p *pairer) inGroup(o, e int32) bool {
+	g := p.groupOf[e]
+	return g != nil && slices.Contains(g.members, o)
 }
 
 // mayBe holds the conditions that stand before all evidence.
@@ -137,7 +151,7 @@ func (p *pairer) losers() []Link {
 			}
 			p.found = p.mayOwn(m, p.indexes[i].named(identity{at, v}, p.found), effect)
 			for _, o := range p.found {
-				if o != owner && p.mayBe(o, e) && !tells(list[first:], o) {
+				if o != owner && p.mayBe(o, e) && !tells(list[first:], o) && !p.inGroup(o, e) {
 					list = append(list, p.suggestion(o, e, m.basis))
 				}
 			}

@@ -41,6 +41,30 @@ type Match struct {
 	// Differences names the compared fields that differ: amount, currency, parent,
 	// account, target, key, reference, effect_id. Empty means equal.
 	Differences []Difference
+	// Group is the declared group that the effect stands for; nil: the operation alone.
+	Group *Group
+	// Part says that the effect stands for the operation only together with others of
+	// its group, each with a share.
+	Part bool
+}
+
+// Owner is whose the effect is by the match: an operation's id, or a group's name.
+func (m Match) Owner() string {
+	if m.Group != nil {
+		return m.Group.Name
+	}
+	return string(m.Operation)
+}
+
+// Group is what an effect that stands for a declared group is worth to each of its
+// operations. The shares add up to the effect's amount exactly.
+type Group struct {
+	Name       string
+	Operations []OperationID // in order of their ids
+	// Shares are in minor units, one an operation, 0 where another effect of the group
+	// stands for it. Nil where the sums differ or amounts are not known.
+	Shares []int64
+	Money  Money // what the operations add up to; zero where it is not known
 }
 
 // Equal reports whether everything that both sides show agrees.
