@@ -2,7 +2,6 @@ package stripe
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -19,24 +18,6 @@ var creations = map[string][]string{
 	kindRefund:        {"refund.created"},
 	kindPaymentIntent: {"payment_intent.created"},
 	kindCharge:        {"charge.failed", "charge.pending", "charge.succeeded"},
-}
-
-// event is what is read of an event.
-type event struct {
-	ID       string `json:"id"`
-	Object   string `json:"object"`
-	Account  string `json:"account"`
-	Livemode *bool  `json:"livemode"`
-	Created  int64  `json:"created"`
-	Request  struct {
-		Key string `json:"idempotency_key"`
-	} `json:"request"`
-	Data struct {
-		Object struct {
-			ID     string `json:"id"`
-			Object string `json:"object"`
-		} `json:"object"`
-	} `json:"data"`
 }
 
 // feed is a list of events that is being read for keys.
@@ -106,7 +87,7 @@ func (a *asking) follow(ctx context.Context, g group, f *feed) error {
 			f.fault = a.fault("GET /v1/events", sources.Malformed, errors.New("an event is not what the API sends"))
 			return nil
 		}
-		cursor = e.ID
+		cursor = string(e.ID)
 		f.note(g, e)
 	}
 	f.pages++
@@ -118,22 +99,16 @@ func (a *asking) follow(ctx context.Context, g group, f *feed) error {
 	return nil
 }
 
-func readEvent(raw []byte) (event, bool) {
-	var e event
-	err := json.Unmarshal(raw, &e)
-	return e, err == nil && e.Object == kindEvent && e.ID != "" && e.Created >= minTime && e.Created < maxTime
-}
-
 // note takes an event's key, unless the event is of another mode, account or kind.
 func (f *feed) note(g group, e event) {
 	switch {
 	case e.Livemode != nil && *e.Livemode != (f.place.mode == modeLive),
-		e.Account != "" && f.place.opens == isRight && e.Account != f.place.account,
-		e.Data.Object.Object != g.id.kind || e.Data.Object.ID == "",
+		e.Account != "" && f.place.opens == isRight && string(e.Account) != f.place.account,
+		string(e.Data.Object.Object) != g.id.kind || e.Data.Object.ID == "",
 		!f.left[e.Request.Key]:
 		return
 	}
-	f.made[e.Request.Key] = e.Data.Object.ID
+	f.made[e.Request.Key] = string(e.Data.Object.ID)
 	delete(f.left, e.Request.Key)
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -134,10 +135,10 @@ func isCurrency(s string) bool {
 	return true
 }
 
-// reference gives the marker's value, when it is text.
+// reference gives the marker's value, when it is text that an operation's id can be.
 func (o object) reference(marker string) string {
 	var s string
-	if json.Unmarshal(o.Metadata[marker], &s) != nil {
+	if json.Unmarshal(o.Metadata[marker], &s) != nil || len(s) > maxText || strings.ContainsRune(s, 0) {
 		return ""
 	}
 	return s

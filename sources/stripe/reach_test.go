@@ -33,7 +33,7 @@ var reachable = []string{
 // send nothing by themselves.
 var borrowed = []string{
 	"AccountRetrieveParams", "BackendConfig", "Backends", "Bool", "ChargeListParams", "ChargeRetrieveParams",
-	"ChargeSearchParams", "Client", "EventListParams", "Int64", "LevelNull", "LeveledLogger", "ListParams",
+	"ChargeSearchParams", "Client", "ComputeSignature", "EventListParams", "Int64", "LevelNull", "LeveledLogger", "ListParams",
 	"NewBackendsWithConfig", "NewClient", "Params", "PaymentIntentListParams", "PaymentIntentRetrieveParams",
 	"PaymentIntentSearchParams", "RangeQueryParams", "RefundListParams", "RefundRetrieveParams", "SearchParams",
 	"Seq2", "String", "StringSlice", "WithBackends",

@@ -24,6 +24,7 @@ const (
 	defaultPerSecondLive = 10
 	defaultPerSecondTest = 5
 	defaultTolerance     = recon.Duration(5 * time.Minute)
+	maxTolerance         = recon.Duration(24 * time.Hour)
 )
 
 // Settings are the settings of a source of kind stripe. Either account and mode stand
@@ -125,7 +126,46 @@ func (s Settings) Validate() []recon.Fault {
 		fault("api_key_file", "is missing; name the file that holds a restricted key with read permissions")
 	}
 	s.validateAccounts(fault)
+	s.validateWebhook(fault)
 	return faults
+}
+
+// validateWebhook looks at what would let a stranger in, or leave an event's account
+// unknown.
+func (s Settings) validateWebhook(fault func(path, format string, args ...any)) {
+	for i, secret := range s.Webhook.Secrets {
+		if secret.IsZero() && len(s.Webhook.SecretFiles) == 0 {
+			fault(fmt.Sprintf("webhook.secrets[%d]", i), "is empty; write the endpoint's signing secret, whsec_…")
+		}
+	}
+	switch t := s.Webhook.Tolerance; {
+	case t < 0:
+		fault("webhook.tolerance", "must not be negative")
+	case t > maxTolerance:
+		fault("webhook.tolerance", "is more than %s; old deliveries could be played back", maxTolerance)
+	}
+	if len(s.Webhook.Secrets) == 0 && len(s.Webhook.SecretFiles) == 0 {
+		return
+	}
+	first := map[string]string{} // by mode: an account that is not a connected one
+	for i, a := range s.Accounts {
+		if a.Connected {
+			continue
+		}
+		mode := orElse(a.Mode, modeLive)
+		if first[mode] != "" && first[mode] != a.Account {
+			fault(fmt.Sprintf("accounts[%d].account", i), "%s cannot share the webhook with %s in mode %s: an event names connected accounts only; "+
+				"give it a source of its own", a.Account, first[mode], mode)
+		}
+		first[mode] = orElse(first[mode], a.Account)
+	}
+}
+
+func (w WebhookSettings) tolerance() time.Duration {
+	if w.Tolerance == 0 {
+		return time.Duration(defaultTolerance)
+	}
+	return time.Duration(w.Tolerance)
 }
 
 // needsOwnKey reports whether some account has no key of its own.
@@ -206,9 +246,7 @@ func (s Settings) Filled(name string) any {
 	if s.Lag == 0 {
 		s.Lag = defaultLag
 	}
-	if s.Webhook.Tolerance == 0 {
-		s.Webhook.Tolerance = defaultTolerance
-	}
+	s.Webhook.Tolerance = recon.Duration(s.Webhook.tolerance())
 	if s.PerSecond == 0 {
 		s.PerSecond = s.defaultPerSecond()
 	}

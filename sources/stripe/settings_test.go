@@ -38,6 +38,15 @@ func TestSettingsReportAllTheirFaults(t *testing.T) {
 			[]string{"accounts[1].account", "accounts[2].account"}, false},
 		{"two accounts that one key cannot both open", Settings{APIKey: live, Accounts: []AccountSettings{{Account: "acct_1"}, {Account: "acct_2"}}}, []string{"accounts[1].api_key_file"}, false},
 		{"an address that is none, a marker that is none, a negative rate", Settings{APIKey: live, APIURL: "api.stripe.com", Marker: `a"b`, PerSecond: -1}, []string{"api_url", "marker", "per_second"}, false},
+		{"a webhook with two secrets and a tolerance holds", Settings{APIKey: live, Webhook: WebhookSettings{Secrets: []recon.Secret{key("whsec_1"), key("whsec_2")}, Tolerance: recon.Duration(time.Hour)}}, nil, false},
+		{"a webhook whose files are yet to be read holds", Settings{APIKey: live, Webhook: WebhookSettings{SecretFiles: []string{"a", "b"}}}, nil, true},
+		{"a webhook of a platform, its shops and its test mode holds", Settings{APIKey: live, Webhook: WebhookSettings{Secrets: []recon.Secret{key("whsec_1")}}, Accounts: []AccountSettings{
+			{Account: "acct_1"}, {Account: "acct_1", Mode: "test", APIKey: key("rk_test_1")}, {Account: "acct_2", Connected: true}}}, nil, false},
+		{"an empty secret and a negative tolerance", Settings{APIKey: live, Webhook: WebhookSettings{Secrets: []recon.Secret{key("whsec_1"), key("")}, Tolerance: -1}},
+			[]string{"webhook.secrets[1]", "webhook.tolerance"}, false},
+		{"a tolerance of days", Settings{APIKey: live, Webhook: WebhookSettings{Tolerance: recon.Duration(48 * time.Hour)}}, []string{"webhook.tolerance"}, false},
+		{"a webhook for two accounts whose events do not name them", Settings{APIKey: live, Webhook: WebhookSettings{Secrets: []recon.Secret{key("whsec_1")}}, Accounts: []AccountSettings{
+			{Account: "acct_1"}, {Account: "acct_2", APIKey: key("rk_live_2")}}}, []string{"accounts[1].account"}, false},
 		{"an address with a password", Settings{APIKey: live, APIURL: "https://u:p@gateway"}, []string{"api_url"}, false},
 	}
 	for _, tt := range tests {
@@ -93,7 +102,7 @@ func TestSecretsAreReadFromTheirFiles(t *testing.T) {
 
 func TestTheSheetFollowsTheSettings(t *testing.T) {
 	t.Parallel()
-	s, err := New("shops", Settings{APIKey: key("rk_live_1"), Lag: recon.Duration(10 * time.Second), Webhook: WebhookSettings{SecretFiles: []string{"w"}},
+	s, err := New("shops", Settings{APIKey: key("rk_live_1"), Lag: recon.Duration(10 * time.Second), Webhook: WebhookSettings{Secrets: []recon.Secret{key("whsec_1")}},
 		Accounts: []AccountSettings{{Account: "acct_1"}, {Account: "acct_2", Connected: true}}}, Options{})
 	if err != nil {
 		t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	stripego "github.com/stripe/stripe-go/v82"
@@ -57,6 +58,8 @@ type Source struct {
 	pageSize  int
 	timeout   time.Duration
 	limiter   *rate.Limiter
+	secrets   []recon.Secret // of webhooks
+	tolerance time.Duration  // between a delivery's signed time and ours, either way
 	onRequest func(endpoint, code string)
 
 	quietUntil time.Time             // by the clock given to Ask: a 429 asked for silence
@@ -92,6 +95,7 @@ func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
 		name: name, system: orElse(s.System, string(name)), marker: orElse(s.Marker, defaultMarker),
 		pageSize: maxPage, timeout: requestTimeout, onRequest: o.OnRequest,
 		density: map[groupID]float64{}, noSearch: map[groupID]time.Time{},
+		secrets: s.Webhook.Secrets, tolerance: s.Webhook.tolerance(),
 	}
 	if o.PageSize > 0 {
 		src.pageSize = min(o.PageSize, maxPage)
@@ -120,6 +124,10 @@ func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
 			p.header = stripego.String(a.Account)
 		}
 		src.places = append(src.places, p)
+	}
+	if slices.ContainsFunc(s.Webhook.Secrets, recon.Secret.IsZero) || len(s.Webhook.Secrets) < len(s.Webhook.SecretFiles) {
+		// With an empty secret anybody could sign.
+		faults = append(faults, errors.New("the webhook lacks a secret: its file was not read"))
 	}
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("source %s: %w", name, errors.Join(faults...))
