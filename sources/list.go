@@ -31,9 +31,13 @@ type List struct {
 type Page struct {
 	Effects []recon.Effect
 	Raw     []Raw
-	Next    string // cursor of the next page; empty: the list is read to its end
+	// Next is the cursor of the next page; empty: the list is read to its end. Where Look
+	// is blind it is the cursor that was given, and says nothing of the end.
+	Next string
 	// Look has method list and names the part of the window that this page covers without
 	// a gap: from the oldest object that was read whole (the window's start on the last
-	// page) to where the page before ended. It is blind where the page was not read.
+	// page) to where the page before ended, and never later than now. That part is empty
+	// where a page ended within the second in which it began. It is blind where the page
+	// was not read; then the window is all that is still to be read.
 	Look recon.Look
 }

@@ -42,6 +42,13 @@ type Provider interface {
 	Requests() (all, writes int)
 }
 
+// Heedless is a provider that can be told to ignore the window that a list asks for. A
+// Provider that is one is tested with it.
+type Heedless interface {
+	// IgnoreWindows lets every list show all that there is.
+	IgnoreWindows()
+}
+
 // Effect is what a sender asks for.
 type Effect struct {
 	At        recon.Account // where; the zero value is the harness's home
@@ -125,6 +132,14 @@ func Exercise(t *testing.T, h Harness) {
 		{"the order of questions changes nothing", anyOrder},
 		{"a context that ends is an error and teaches nothing", contextEnds},
 		{"the probe tells whether the provider answers", probe},
+		{"a window is listed whole with pages of 1, 2 and 3", listedWhole},
+		{"a list that breaks off goes on at its cursor", listResumes},
+		{"a page claims nothing that was made after it", listWhileMaking},
+		{"a list sees through a provider that ignores its window", listUnfiltered},
+		{"every fault is a blind page, and its cursor stays good", everyFaultOfAPage},
+		{"account and mode of a list are never mixed", listsApart},
+		{"a list that is not the source's is blind and costs nothing", strangersList},
+		{"a list takes no window and no cursor but its own", listRefuses},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()

@@ -62,8 +62,11 @@ func (a *asking) group(ctx context.Context, g group) error {
 		a.blind(g, trail{}, fault)
 		return nil
 	}
-	if told, err := a.identify(ctx, g); told || err != nil {
+	if fault, err := a.identify(ctx, g.place); err != nil {
 		return err
+	} else if fault != nil {
+		a.blind(g, trail{}, fault)
+		return nil
 	}
 	left, err := a.byWindow(ctx, g, g.questions)
 	if err != nil {

@@ -74,12 +74,11 @@ func (f fake) settings() stripe.Settings {
 	}
 }
 
-// open makes a source. It keeps no connections: over a kept one net/http sends a GET
-// again by itself, and the requests could not be counted.
+// open makes a source that keeps no connections.
 func open(t *testing.T, s stripe.Settings, o stripe.Options) *stripe.Source {
 	t.Helper()
 	if o.Transport == nil {
-		o.Transport = &http.Transport{DisableKeepAlives: true}
+		o.Transport = bare
 	}
 	src, err := stripe.New("stripe-main", s, o)
 	if err != nil {
@@ -91,12 +90,31 @@ func open(t *testing.T, s stripe.Settings, o stripe.Options) *stripe.Source {
 // provider is the fake as a provider of effects of one kind.
 type provider struct {
 	fake
-	make func(f fake, e sourcetest.Effect, metadata map[string]string) (id string, err error)
+	make     func(f fake, e sourcetest.Effect, metadata map[string]string) (id string, err error)
+	heedless *atomic.Bool
 }
 
 func (p provider) Source(t *testing.T, pageSize int) sources.Source {
-	return open(t, p.settings(), stripe.Options{PageSize: pageSize, Timeout: 500 * time.Millisecond})
+	return open(t, p.settings(), stripe.Options{PageSize: pageSize, Timeout: 500 * time.Millisecond, Transport: p})
 }
+
+// RoundTrip carries a request to the fake, without its window where that is ignored.
+func (p provider) RoundTrip(r *http.Request) (*http.Response, error) {
+	if p.heedless.Load() {
+		r = r.Clone(r.Context())
+		q := r.URL.Query()
+		q.Del("created[gte]")
+		q.Del("created[lt]")
+		r.URL.RawQuery = q.Encode()
+	}
+	return bare.RoundTrip(r)
+}
+
+func (p provider) IgnoreWindows() { p.heedless.Store(true) }
+
+// bare keeps no connections: over a kept one net/http sends a GET again by itself, and
+// the requests could not be counted.
+var bare = &http.Transport{DisableKeepAlives: true}
 
 func (p provider) Advance(d time.Duration) { p.Add(d) }
 
@@ -194,7 +212,7 @@ func TestTheSourceKeepsTheContract(t *testing.T) {
 				Away:     recon.Account{Account: "acct_1", Mode: "test"},
 				Stranger: recon.Account{Account: "acct_9", Mode: "live"},
 				Parent:   func(n int) string { return kind.parent + strconv.Itoa(n) },
-				Open:     func(t *testing.T) sourcetest.Provider { return provider{newFake(t), kind.make} },
+				Open:     func(t *testing.T) sourcetest.Provider { return provider{newFake(t), kind.make, new(atomic.Bool)} },
 			})
 		})
 	}

@@ -16,6 +16,10 @@
 // Search (payment intents and charges only) and the feed of events (idempotency keys)
 // only ever find; their silence proves nothing, and the sheet says so.
 //
+// [Source.Page] lists a window for its own sake, a page a call. Its cursor names the last
+// object that was read, the list and the window; it holds across processes, and the list
+// goes on also where that object was deleted since.
+//
 // # What is never absent
 //
 // Every fault is a look with outcome [recon.Blind]: refused connections, time-outs,

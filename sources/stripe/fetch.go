@@ -15,12 +15,13 @@ import (
 // differs.
 type listing struct {
 	place  *place
-	kind   string // or kindEvent
-	parent string // refunds, charges and payment intents under it
-	filter string // the parameter that takes parent: charge, payment_intent, customer
-	since  time.Time
-	types  []string // events
-	after  string   // id of the last object of the page before
+	kind   string    // or kindEvent
+	parent string    // refunds, charges and payment intents under it
+	filter string    // the parameter that takes parent: charge, payment_intent, customer
+	since  time.Time // created at or after; zero is no bound
+	until  time.Time // created before; zero is no bound
+	types  []string  // events
+	after  string    // id of the last object of the page before
 	limit  int
 }
 
@@ -82,10 +83,7 @@ func (s *Source) page(ctx context.Context, l listing) (*exchange, *sources.Error
 			Single: true, Limit: stripego.Int64(int64(l.limit)), StripeAccount: l.place.header,
 			StartingAfter: optional(l.after),
 		}
-		var created *stripego.RangeQueryParams
-		if !l.since.IsZero() {
-			created = &stripego.RangeQueryParams{GreaterThanOrEqual: l.since.Unix()}
-		}
+		created := l.created()
 		filter := func(name string) *string {
 			if l.filter != name {
 				return nil
@@ -113,6 +111,18 @@ func (s *Source) page(ctx context.Context, l listing) (*exchange, *sources.Error
 			ListParams: params, CreatedRange: created, Types: stripego.StringSlice(l.types),
 		}))
 	})
+}
+
+// created is the filter on the time of creation, in whole seconds.
+func (l listing) created() *stripego.RangeQueryParams {
+	if l.since.IsZero() {
+		return nil
+	}
+	r := &stripego.RangeQueryParams{GreaterThanOrEqual: l.since.Unix()}
+	if !l.until.IsZero() {
+		r.LesserThan = l.until.Add(time.Second - 1).Unix() // rounded up: 9:00:00 lies before 9:00:00.5
+	}
+	return r
 }
 
 // one asks for one object by its id.

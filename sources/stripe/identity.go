@@ -22,32 +22,32 @@ const (
 
 // identify asks, once in the life of the source, which account a place's key opens:
 // with the key of another account every list would be complete and empty, and every id
-// missing. It reports whether the whole group was told blind.
-func (a *asking) identify(ctx context.Context, g group) (bool, error) {
-	if g.place.opens == notAsked && !strings.HasPrefix(g.place.account, "acct_") {
-		g.place.opens = notTold
+// missing. A fault means that nothing can be asked there.
+func (a *asking) identify(ctx context.Context, p *place) (*sources.Error, error) {
+	if p.opens == notAsked && !strings.HasPrefix(p.account, "acct_") {
+		p.opens = notTold
 	}
-	if g.place.opens == notAsked {
-		ex, fault, err := a.do(func() (*exchange, *sources.Error, error) { return a.self(ctx, g.place) })
+	if p.opens == notAsked {
+		ex, fault, err := a.do(func() (*exchange, *sources.Error, error) { return a.self(ctx, p) })
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		a.spare.calls++
+		if ex.sent {
+			a.spare.calls++
+		}
 		var known bool
-		if g.place.opens, known = identityFrom(ex, fault, g.place.account); !known {
-			a.blind(g, trail{}, fault)
-			return true, nil
+		if p.opens, known = identityFrom(ex, fault, p.account); !known {
+			return fault, nil
 		}
 		if fault != nil {
 			a.forgive() // a key may be good without this permission
 		}
 	}
-	if g.place.opens == isWrong {
-		a.blind(g, trail{}, a.fault("GET /v1/account", sources.WrongAccount,
-			errors.New("the API key opens another account than "+g.place.account+"; correct one of the two in the settings")))
-		return true, nil
+	if p.opens == isWrong {
+		return a.fault("GET /v1/account", sources.WrongAccount,
+			errors.New("the API key opens another account than "+p.account+"; correct one of the two in the settings")), nil
 	}
-	return false, nil
+	return nil, nil
 }
 
 // identityFrom reads the reply, false when it says nothing and must be asked again. A

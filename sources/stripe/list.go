@@ -17,6 +17,8 @@ import (
 type reading struct {
 	listing
 	at       time.Time // when the first page was asked for
+	begin    time.Time // where the list ends when it was read to its end
+	to       time.Time // where what is read here begins: now, or where the page before ended
 	pages    int       // read and understood
 	objects  int
 	found    []recon.EffectIdentity
@@ -31,7 +33,7 @@ type reading struct {
 
 func (a *asking) open(l listing) *reading {
 	at := a.now().UTC()
-	return &reading{listing: l, at: at, oldest: at}
+	return &reading{listing: l, at: at, begin: l.since, to: at, oldest: at}
 }
 
 // from is back to where the list was read without a gap. The last second is not
@@ -39,9 +41,9 @@ func (a *asking) open(l listing) *reading {
 func (r *reading) from() time.Time {
 	switch from := r.oldest.Add(time.Second); {
 	case r.done:
-		return r.since
-	case r.pages == 0 || from.After(r.at):
-		return r.at
+		return r.begin
+	case r.pages == 0 || from.After(r.to):
+		return r.to
 	default:
 		return from
 	}
@@ -99,7 +101,7 @@ func (a *asking) take(r *reading, ex *exchange) {
 		case o.wrongMode(r.place.mode):
 			odd++
 			continue
-		case r.pages+len(found) > 0 && o.created().After(oldest):
+		case (r.after != "" || len(found) > 0) && o.created().After(oldest):
 			fault = errors.New("objects are not in order of creation, newest first")
 		}
 		e := a.effectOf(r.place, o)
@@ -110,6 +112,10 @@ func (a *asking) take(r *reading, ex *exchange) {
 		if !r.since.IsZero() && o.created().Before(r.since) {
 			ended = true // the filter was ignored; what it asks for was all read
 			break
+		}
+		if !r.until.IsZero() && !o.created().Before(r.until) {
+			oldest, cursor = o.created(), o.ID // the filter was ignored; what it asks for comes later
+			continue
 		}
 		a.keep(e, o)
 		found = append(found, e.Identity())
