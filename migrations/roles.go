@@ -37,8 +37,8 @@ var grants = map[string][]string{
 		`GRANT SELECT ON ALL TABLES IN SCHEMA reconciler TO reconciler_daemon`,
 		`GRANT INSERT ON reconciler.journal, reconciler.looks, reconciler.effect_changes TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE ON reconciler.policies, reconciler.operations, reconciler.checks, reconciler.effects,
-			reconciler.findings, reconciler.notices, reconciler.runs, reconciler.source_state, reconciler.blobs
-			TO reconciler_daemon`,
+			reconciler.findings, reconciler.notices, reconciler.runs, reconciler.source_state, reconciler.blobs,
+			reconciler.audit_lists TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE, DELETE ON reconciler.matches, reconciler.coverage TO reconciler_daemon`,
 	},
 	viewerRole: {
