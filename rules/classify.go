@@ -86,7 +86,7 @@ func (v *view) class(place Place) Class {
 	s := v.state()
 	for _, k := range keeping {
 		if slices.ContainsFunc(v.c.Findings, func(f recon.Finding) bool {
-			return f.Kind == k && f.Open() && len(f.Operations) == 1 && f.Certainty != recon.Suspected
+			return f.Kind == k && f.Open() && f.Certainty != recon.Suspected && v.concerns(f)
 		}) {
 			return Class(k)
 		}
@@ -96,7 +96,7 @@ func (v *view) class(place Place) Class {
 		return v.classWithout(place)
 	case len(v.live) > 0 && len(v.equal) == 0:
 		return ClassMismatch
-	case len(v.live) > 1:
+	case v.copies > 1:
 		return ClassDuplicate
 	case v.undone():
 		return ClassReversed
@@ -166,7 +166,7 @@ func (v *view) duplicates() []recon.Finding {
 	if s, ok := conflict.judge(v); ok {
 		return s.findings
 	}
-	if len(v.live) < 2 || len(v.equal) == 0 {
+	if v.copies < 2 || len(v.equal) == 0 {
 		return nil
 	}
 	return []recon.Finding{v.duplicateFinding(v.kept())}

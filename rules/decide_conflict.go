@@ -19,7 +19,7 @@ var conflict = rule{"conflict", func(v *view) (conclusion, bool) {
 	}
 	reason := fmt.Sprintf("The record said failed, and the %s is at the provider: %s, found %s.", v.what(), v.tell(v.live), how(main.match))
 	findings := []recon.Finding{v.conflictFinding(reason)}
-	if len(v.live) > 1 {
+	if v.copies > 1 {
 		findings = append(findings, v.duplicateFinding(main))
 	}
 	return conclusion{to: to, main: main, reason: reason, findings: findings}, true

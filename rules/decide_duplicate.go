@@ -10,7 +10,7 @@ import (
 // earliest equal completed one stands for it; the others are surplus, and a person
 // decides what is taken back. Where none is completed yet nobody knows which will be.
 var duplicate = rule{"duplicate", func(v *view) (conclusion, bool) {
-	if len(v.live) < 2 || len(v.equal) == 0 {
+	if v.copies < 2 || len(v.equal) == 0 {
 		return conclusion{}, false
 	}
 	if done := v.closable(v.done); len(done) > 0 {
@@ -38,6 +38,7 @@ func (v *view) kept() *pair {
 }
 
 func (v *view) duplicateFinding(main *pair) recon.Finding {
-	return v.finding(recon.FindDuplicate, fmt.Sprintf("The %s was done %d times: %s. The one that counts is %s, found %s.",
-		v.what(), len(v.live), v.tell(v.live), main.effect.ID, how(main.match)), v.live)
+	f := v.finding(recon.FindDuplicate, fmt.Sprintf("The %s was done %d times: %s. The one that counts is %s, found %s.",
+		v.subject(v.live), v.copies, v.tell(v.live), main.effect.ID, how(main.match)), v.live)
+	return ofGroup(f, v.live)
 }

@@ -9,7 +9,7 @@ import (
 // inFlight: an equal effect has begun and is not done. The operation stays open with
 // its id: pending at the provider is neither done nor failed.
 var inFlight = rule{"in_flight", func(v *view) (conclusion, bool) {
-	if len(v.live) != 1 || len(v.equal) != 1 || len(v.done) != 0 || v.leased {
+	if v.copies != 1 || len(v.equal) == 0 || len(v.done) != 0 || v.leased {
 		return conclusion{}, false
 	}
 	said := conclusion{to: v.toUnknown(), main: &v.equal[0]}
@@ -27,6 +27,7 @@ func (v *view) lateFinding() (recon.Finding, bool) {
 	if after <= 0 || age < after {
 		return recon.Finding{}, false
 	}
-	return v.finding(recon.FindUnresolved, fmt.Sprintf("The %s has been pending at the provider for %s: %s.",
-		v.what(), recon.Duration(age).Text(), v.tell(v.equal)), v.equal), true
+	f := v.finding(recon.FindUnresolved, fmt.Sprintf("The %s has been pending at the provider for %s: %s.",
+		v.subject(v.equal), recon.Duration(age).Text(), v.tell(v.equal)), v.equal)
+	return ofGroup(f, v.equal), true
 }

@@ -2,6 +2,7 @@ package rules
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -25,6 +26,9 @@ func (v *view) mismatchFinding() recon.Finding {
 	var observed []recon.Difference
 	for _, p := range v.live {
 		for _, d := range p.match.Differences {
+			if slices.Contains(observed, d) {
+				continue // the sums of a group, which each of its effects tells
+			}
 			observed = append(observed, d)
 			ours := d.Ours
 			if ours == "" {
@@ -33,8 +37,15 @@ func (v *view) mismatchFinding() recon.Finding {
 			texts = append(texts, fmt.Sprintf("%s is %s in the record and %s at the provider", recon.Noun(d.Field), ours, d.Theirs))
 		}
 	}
-	reason := fmt.Sprintf("The %s was found %s as %s, and differs: %s.", v.what(), how(v.live[0].match), v.tell(v.live), strings.Join(texts, "; "))
+	what, sumsDiffer := v.what(), slices.ContainsFunc(observed, func(d recon.Difference) bool { return d.Field == "group" })
+	if sumsDiffer {
+		what = v.subject(v.live)
+	}
+	reason := fmt.Sprintf("The %s was found %s as %s, and differs: %s.", what, how(v.live[0].match), v.tell(v.live), strings.Join(texts, "; "))
 	f := v.finding(recon.FindMismatch, reason, v.live)
 	f.Observed = observed
+	if sumsDiffer {
+		f = ofGroup(f, v.live)
+	}
 	return f
 }

@@ -39,13 +39,13 @@ func (v *view) undone() bool {
 
 func (v *view) reversedFinding() recon.Finding {
 	last := v.linked[len(v.linked)-1].effect
-	reason := fmt.Sprintf("The %s did not last: %s.", v.what(), v.tell(v.linked))
+	reason := fmt.Sprintf("The %s did not last: %s.", v.subject(v.linked), v.tell(v.linked))
 	if last.FailureReason != "" {
-		reason = fmt.Sprintf("The %s did not last: %s, because of %s.", v.what(), v.tell(v.linked), recon.Noun(last.FailureReason))
+		reason = fmt.Sprintf("The %s did not last: %s, because of %s.", v.subject(v.linked), v.tell(v.linked), recon.Noun(last.FailureReason))
 	}
 	f := v.finding(recon.FindReversed, reason, v.linked)
 	for _, p := range v.linked {
 		f.Observed = append(f.Observed, recon.Difference{Field: "status", Ours: string(recon.Completed), Theirs: string(p.effect.Status)})
 	}
-	return f
+	return ofGroup(f, v.linked)
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -21,6 +22,47 @@ func (v *view) finding(kind recon.FindingKind, reason string, about []pair) reco
 		}
 	}
 	return f
+}
+
+// groupOf gives the declared group that effects stand for; nil where one of them is the
+// operation's own.
+func groupOf(about []pair) *recon.Group {
+	var g *recon.Group
+	for _, p := range about {
+		if p.match.Group == nil {
+			return nil
+		}
+		g = p.match.Group
+	}
+	return g
+}
+
+// ofGroup makes the finding one of the whole group where its effects are a group's: what
+// is wrong with a transfer that pays forty operations is told once and not forty times.
+// Its reason must name the group and not the operation; see [view.subject].
+func ofGroup(f recon.Finding, about []pair) recon.Finding {
+	g := groupOf(about)
+	if g == nil {
+		return f
+	}
+	f.Operations = slices.Clone(g.Operations)
+	if !g.Money.IsZero() {
+		f.Money = g.Money
+	}
+	return f
+}
+
+// subject names what a finding of ofGroup is about, for a sentence.
+func (v *view) subject(about []pair) string {
+	g := groupOf(about)
+	if g == nil || len(g.Operations) == 1 {
+		return v.what()
+	}
+	s := v.noun()
+	if !g.Money.IsZero() {
+		s += " of " + g.Money.Text(v.c.Policy.Exponents)
+	}
+	return fmt.Sprintf("%s for the %d operations of group %s", s, len(g.Operations), g.Name)
 }
 
 // accepted reports whether a person settled this very finding and nothing that they
@@ -45,12 +87,24 @@ func same(a, b recon.Finding) bool {
 	return a.Fingerprint() == b.Fingerprint() && slices.Equal(a.Observed, b.Observed)
 }
 
-// ends gives the open findings on this operation alone that no longer hold, by
+// concerns reports whether a finding is on this operation alone or on its group, so that
+// the operation's decisions speak for it.
+func (v *view) concerns(f recon.Finding) bool {
+	switch {
+	case len(f.Operations) == 1:
+		return f.Operations[0] == v.c.Operation.ID
+	case f.Certainty == recon.Suspected || f.Kind == recon.FindFailing:
+		return false
+	}
+	return slices.Contains(f.Operations, v.c.Operation.ID)
+}
+
+// ends gives the open findings on this operation or its group that no longer hold, by
 // fingerprint.
 func (v *view) ends(said conclusion) []string {
 	var ended []string
 	for _, f := range v.c.Findings {
-		if !f.Open() || len(f.Operations) != 1 || f.Operations[0] != v.c.Operation.ID {
+		if !f.Open() || !v.concerns(f) {
 			continue
 		}
 		print := f.Fingerprint()

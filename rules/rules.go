@@ -99,7 +99,7 @@ func (v *view) links(main *pair, d recon.Decision) []recon.Match {
 	for _, p := range v.linked {
 		m := p.match
 		m.Role = recon.Main
-		if main != nil && p.effect.Identity() != main.effect.Identity() {
+		if main != nil && p.effect.Identity() != main.effect.Identity() && !(main.match.Part && p.match.Part) {
 			m.Role = recon.Surplus
 		}
 		links = append(links, m)

@@ -25,7 +25,8 @@ type view struct {
 	hints  []pair // suggestions
 	live   []pair // linked, in flight or completed
 	equal  []pair // live, without differences
-	done   []pair // equal and completed
+	done   []pair // equal and completed; parts of a group only when all of them are
+	copies int    // live effects that each stand for the operation; the parts of a group are one
 
 	heard  bool // the source answered a look of this pass
 	blind  bool // nothing could be asked in this pass
@@ -90,6 +91,32 @@ func (v *view) sortMatches() {
 			}
 		}
 	}
+	v.joinParts()
+}
+
+// joinParts makes one of the effects that stand for the operation together: they are
+// one copy, and it is done when every part is.
+func (v *view) joinParts() {
+	isPart := func(p pair) bool { return p.match.Part }
+	parts, waits := 0, false
+	for _, p := range v.equal {
+		if isPart(p) {
+			parts++
+			waits = waits || p.effect.Status != recon.Completed
+		}
+	}
+	v.copies = len(v.live) - parts + min(parts, 1)
+	if waits {
+		v.done = slices.DeleteFunc(v.done, isPart)
+	}
+}
+
+// together gives the effect with the parts that stand beside it.
+func (v *view) together(main *pair) []pair {
+	if !main.match.Part {
+		return []pair{*main}
+	}
+	return slices.DeleteFunc(slices.Clone(v.equal), func(p pair) bool { return !p.match.Part })
 }
 
 func comparePairs(a, b pair) int {
@@ -149,14 +176,19 @@ func (v *view) age() time.Duration { return v.now.Sub(v.since()) }
 // what names the operation for a sentence: "refund of 42.00 EUR for order:4417".
 func (v *view) what() string {
 	op := &v.c.Operation
-	s := op.Action
-	if v.c.Policy.Effect != "" {
-		s = recon.Noun(v.c.Policy.Effect)
-	}
+	s := v.noun()
 	if !op.Money.IsZero() {
 		s += " of " + op.Money.Text(v.c.Policy.Exponents)
 	}
 	return s + " for " + op.Target
+}
+
+// noun names what the action makes.
+func (v *view) noun() string {
+	if v.c.Policy.Effect != "" {
+		return recon.Noun(v.c.Policy.Effect)
+	}
+	return v.c.Operation.Action
 }
 
 // tell names effects for a sentence: "re_1 (completed, 42.00 EUR)".
@@ -175,6 +207,9 @@ func (v *view) tell(pairs []pair) string {
 func how(m recon.Match) string {
 	switch m.Basis {
 	case recon.OnReference:
+		if m.Group != nil && m.Certainty == recon.Proof {
+			return "by the reference of group " + m.Group.Name
+		}
 		return "by our reference"
 	case recon.OnEffectID:
 		return "by its id"
@@ -197,9 +232,24 @@ func (v *view) hint() string {
 	}
 	texts := make([]string, 0, len(v.hints))
 	for _, p := range v.hints {
-		texts = append(texts, fmt.Sprintf("%s (%s, %s)", p.effect.ID, p.effect.Status.Text(), how(p.match)))
+		texts = append(texts, fmt.Sprintf("%s (%s, %s%s)", p.effect.ID, p.effect.Status.Text(), how(p.match), refusal(p.match)))
 	}
 	return "; not proven, but it could be " + strings.Join(texts, ", ")
+}
+
+// refusal says why a suggestion is no more than that where the effect is a group's: a
+// further link would leave a rest.
+func refusal(m recon.Match) string {
+	if m.Group == nil {
+		return ""
+	}
+	text := "; it is that of group " + m.Group.Name
+	for _, d := range m.Differences {
+		if d.Field == "rest" {
+			text += ", which uses it up, and a further link would leave " + d.Ours
+		}
+	}
+	return text
 }
 
 // lookIDs gives the looks of this pass that bear on the decision: those that saw a

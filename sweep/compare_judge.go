@@ -22,11 +22,13 @@ type comparison struct {
 	pairing  matchers.Pairing
 	links    [][]matchers.Link      // by operation
 	linkOf   []int32                // by effect: place in pairing.Links, or -1
+	groupOf  map[int32][]int32      // by effect of a group: places in pairing.Grouped
 	hintsOf  map[int32][]int32      // by effect: places in pairing.Suggestions
 	judged   map[int32]rules.Judged // operations that are not plainly matched
 	classes  CompareClasses
 	counted  [2]int // operations, effects
 	findings []recon.Finding
+	told     map[string]bool // fingerprints of findings on several operations
 }
 
 // brief is what a policy belongs to.
@@ -42,8 +44,9 @@ func newComparison(o CompareOptions, in compareInput) *comparison {
 	c := &comparison{
 		o: o, in: in, policies: map[brief]*recon.Policy{},
 		heard: map[string]bool{}, ours: map[recon.EffectIdentity]bool{},
-		hintsOf: map[int32][]int32{}, judged: map[int32]rules.Judged{},
+		groupOf: map[int32][]int32{}, hintsOf: map[int32][]int32{}, judged: map[int32]rules.Judged{},
 		classes: CompareClasses{Operations: map[rules.Class]int{}, Effects: map[rules.Class]int{}},
+		told:    map[string]bool{},
 	}
 	for _, k := range rules.OperationClasses {
 		c.classes.Operations[k] = 0
@@ -156,6 +159,15 @@ func (c *comparison) pair() {
 	for i := range c.pairing.Links {
 		c.linkOf[c.pairing.Links[i].Effect] = int32(i)
 	}
+	for i, of := range spans(c.pairing.Grouped, len(c.in.operations)) {
+		if len(of) > 0 {
+			c.links[i] = slices.Concat(c.links[i], of)
+		}
+	}
+	for i := range c.pairing.Grouped {
+		e := int32(c.pairing.Grouped[i].Effect)
+		c.groupOf[e] = append(c.groupOf[e], int32(i))
+	}
 	for i := range c.pairing.Suggestions {
 		e := int32(c.pairing.Suggestions[i].Effect)
 		c.hintsOf[e] = append(c.hintsOf[e], int32(i))
@@ -182,12 +194,27 @@ func (c *comparison) judgeOperations() {
 		if !c.plain(op, c.links[i]) {
 			j := c.judge(i, slices.Concat(c.links[i], hints[i]))
 			c.judged[int32(i)] = j
-			c.findings = append(c.findings, j.Findings...)
+			c.tell(j.Findings)
 		}
 		if c.window.Contains(op.CreatedAt) {
 			c.classes.Operations[c.operationClass(i)]++
 			c.counted[0]++
 		}
+	}
+}
+
+// tell adds findings. Each operation of a group tells what is wrong with the whole group,
+// and that is one finding.
+func (c *comparison) tell(findings []recon.Finding) {
+	for _, f := range findings {
+		if len(f.Operations) > 1 {
+			print := f.Fingerprint()
+			if c.told[print] {
+				continue
+			}
+			c.told[print] = true
+		}
+		c.findings = append(c.findings, f)
 	}
 }
 
@@ -222,10 +249,7 @@ func (c *comparison) judge(i int, links []matchers.Link) rules.Judged {
 }
 
 func (c *comparison) match(l matchers.Link) recon.Match {
-	return recon.Match{
-		Operation: c.in.operations[l.Operation].ID, Effect: c.in.effects[l.Effect].Identity(),
-		Basis: l.Basis, Certainty: l.Certainty, Differences: l.Differences,
-	}
+	return l.Match(c.in.operations[l.Operation].ID, c.in.effects[l.Effect].Identity())
 }
 
 func (c *comparison) judgeEffects() {
@@ -255,7 +279,22 @@ func (c *comparison) effectClass(i int) rules.Class {
 		}
 		return rules.LinkedClass(j, *e)
 	}
+	if of := c.groupOf[int32(i)]; len(of) > 0 {
+		return c.groupClass(*e, of)
+	}
 	return rules.UnlinkedClass(*e, c.ownership(e), c.grace(e), c.o.Now)
+}
+
+// groupClass classes an effect that stands for several operations: as the first of them
+// with something to say, in the order of their ids.
+func (c *comparison) groupClass(e recon.Effect, of []int32) rules.Class {
+	for _, g := range of {
+		j, odd := c.judged[int32(c.pairing.Grouped[g].Operation)]
+		if class := rules.LinkedClass(j, e); odd && class != rules.ClassMatched {
+			return class
+		}
+	}
+	return rules.ClassMatched
 }
 
 // ownership says whether an effect without operation is one of ours to explain.
@@ -343,6 +382,9 @@ func (c *comparison) failures() []rules.Failure {
 		f := rules.Failure{Effect: *e, Target: e.Target}
 		if l := c.linkOf[i]; l >= 0 {
 			op := c.in.operations[c.pairing.Links[l].Operation]
+			f.Operation, f.Target = op.ID, op.Target
+		} else if of := c.groupOf[int32(i)]; len(of) > 0 {
+			op := c.in.operations[c.pairing.Grouped[of[0]].Operation]
 			f.Operation, f.Target = op.ID, op.Target
 		} else if c.ownership(e) == rules.NotOurs {
 			continue

@@ -115,7 +115,31 @@ func readOperations(ctx context.Context, o CompareOptions, only func(recon.Sourc
 		}
 		first[op.ID] = read.lines[i]
 	}
-	return read.all, nil
+	return read.all, oneCurrency(name, read)
+}
+
+// oneCurrency refuses a group whose operations are in several currencies: there is no
+// sum that an effect could be held against.
+func oneCurrency(name string, read records[recon.Operation]) error {
+	type group struct {
+		source              recon.SourceName
+		account, mode, name string
+	}
+	first := map[group]int{}
+	for i, op := range read.all {
+		if op.Group == "" || op.Money.IsZero() {
+			continue
+		}
+		g := group{op.Source, op.Account, op.Mode, op.Group}
+		at, again := first[g]
+		if !again {
+			first[g] = i
+		} else if was := read.all[at].Money.Currency; was != op.Money.Currency {
+			return fmt.Errorf("%s line %d: operation %s is in %s and its group %s in %s on line %d; a group has one currency, so correct it or take the operation out of the group",
+				name, read.lines[i], op.ID, op.Money.Currency, op.Group, was, read.lines[at])
+		}
+	}
+	return nil
 }
 
 // readEffects reads the effects and makes one of all lines that tell of the same.

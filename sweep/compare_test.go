@@ -103,6 +103,8 @@ func TestCompareRefusesWithFileAndLine(t *testing.T) {
 			"effects.jsonl line 2: effect re_1 stands on line 1 already, with the same status and another currency"},
 		{"two references of one effect", lines(good), lines(eff("re_0", "completed", ""), eff("re_1", "completed", money), eff("re_1", "completed", strings.Replace(money, "op_1", "op_2", 1))),
 			"effects.jsonl line 3: effect re_1 stands on line 2 already, with the same status and another reference"},
+		{"two currencies in one group", lines(op("op_1", "succeeded", `,"group":"g-1","amount":100,"currency":"EUR"`), op("op_2", "succeeded", `,"group":"g-1","amount":100,"currency":"USD"`)), "",
+			"ops.jsonl line 2: operation op_2 is in USD and its group g-1 in EUR on line 1; a group has one currency"},
 		{"a line that never ends", lines(good), `{"id":"` + strings.Repeat("x", 2<<20), "effects.jsonl line 1: it has over 1048576 bytes"},
 		{"a file of another kind", lines(good), "id,amount\nre_1,4200\n", "effects.jsonl line 1: the line is not a JSON object"},
 	}
