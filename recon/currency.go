@@ -21,17 +21,22 @@ func (m Money) Text(overrides map[string]int) string {
 	if m.IsZero() {
 		return "no amount"
 	}
-	digits := 2
-	if d, ok := exponents[m.Currency]; ok {
-		digits = d
-	}
-	if d, ok := overrides[m.Currency]; ok && d >= 0 && d <= 6 {
-		digits = d
-	}
 	if m.Currency == "" {
 		return strconv.FormatInt(m.Minor, 10) + " minor units, currency not known"
 	}
-	return decimal(m.Minor, digits) + " " + m.Currency
+	return decimal(m.Minor, Decimals(m.Currency, overrides)) + " " + m.Currency
+}
+
+// Decimals is how many decimals a currency has: those of ISO 4217, unless the
+// provider's own exponents say otherwise.
+func Decimals(currency string, overrides map[string]int) int {
+	if d, ok := overrides[currency]; ok && d >= 0 && d <= 6 {
+		return d
+	}
+	if d, ok := exponents[currency]; ok {
+		return d
+	}
+	return 2
 }
 
 // decimal writes a number of minor units with its decimals and with commas between
