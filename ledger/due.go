@@ -65,7 +65,8 @@ ORDER BY o.operation_id`
 // most limit, each with its policy, plan, open findings and stored effects: its own,
 // and those without owner that name it or have its parent, amount and currency.
 // Sheet, Matches and Looks are left zero. The number of statements does not depend
-// on limit: one when nothing is due, else four.
+// on limit: one when nothing is due, else four, and two more where operations of a group
+// are among them.
 func (l *Ledger) Due(ctx context.Context, s Scope, now time.Time, limit int) ([]recon.Case, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -105,6 +106,9 @@ func (l *Ledger) cases(ctx context.Context, sql string, args ...any) ([]recon.Ca
 		return nil, err
 	}
 	if err := l.addPolicies(ctx, cases); err != nil {
+		return nil, err
+	}
+	if err := l.addGroups(ctx, cases); err != nil {
 		return nil, err
 	}
 	if err := l.addEffects(ctx, cases); err != nil {

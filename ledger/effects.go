@@ -142,6 +142,9 @@ type shelf struct {
 	changes []changeRow
 	matches []matchRow
 	blobs   []blobRow
+	groups  []groupRow
+	shares  []shareRow
+	grouped map[recon.EffectIdentity]bool // those of groups
 }
 
 // blobRow keeps what the provider sent. Chains hold only its salted hash, so that it
@@ -164,7 +167,11 @@ func arrange(stored map[recon.EffectIdentity]held, b *Batch, links []recon.Match
 		return s, err
 	}
 	for _, m := range links {
-		s.link(stored, m, looks)
+		if m.Group != nil {
+			s.linkGroup(stored, m, looks)
+		} else {
+			s.link(stored, m, looks)
+		}
 	}
 	return s, nil
 }

@@ -117,6 +117,9 @@ func (l *Ledger) recordIn(ctx context.Context, tx pgx.Tx, b Batch) (Recorded, er
 	if err := l.saveEffects(ctx, tx, s, b.Now); err != nil {
 		return out, err
 	}
+	if err := l.saveGroups(ctx, tx, &b, s); err != nil {
+		return out, err
+	}
 	told, err := l.saveFindings(ctx, tx, p.tellings(&b), b.Now)
 	if err != nil {
 		return out, err
@@ -288,10 +291,10 @@ func survive(b *Batch, ops map[recon.OperationID]operationRow, have map[recon.Ef
 				continue
 			}
 			m.Operation = d.Operation
-			if owner[m.Effect] == "" {
+			if owner[m.Effect] == "" || m.Group != nil && d.From != d.To {
 				c.newLinks = append(c.newLinks, m)
 			}
-			owner[m.Effect] = string(d.Operation)
+			owner[m.Effect] = m.Owner()
 			p.links = append(p.links, m)
 		}
 		p.conclusions = append(p.conclusions, c)
@@ -302,7 +305,8 @@ func survive(b *Batch, ops map[recon.OperationID]operationRow, have map[recon.Ef
 // free reports whether every effect that d links is there and nobody else's.
 func free(d recon.Decision, owner map[recon.EffectIdentity]string) bool {
 	for _, m := range d.Links {
-		if o, there := owner[m.Effect]; closes(m) && (!there || o != "" && o != string(d.Operation)) {
+		m.Operation = d.Operation
+		if o, there := owner[m.Effect]; closes(m) && (!there || o != "" && o != m.Owner()) {
 			return false
 		}
 	}

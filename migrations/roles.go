@@ -39,7 +39,7 @@ var grants = map[string][]string{
 		`GRANT INSERT, UPDATE ON reconciler.policies, reconciler.operations, reconciler.checks, reconciler.effects,
 			reconciler.findings, reconciler.notices, reconciler.runs, reconciler.source_state, reconciler.blobs,
 			reconciler.events, reconciler.feeds, reconciler.audit_lists TO reconciler_daemon`,
-		`GRANT INSERT, UPDATE, DELETE ON reconciler.matches, reconciler.coverage, reconciler.wanted TO reconciler_daemon`,
+		`GRANT INSERT, UPDATE, DELETE ON reconciler.matches, reconciler.allocations, reconciler.coverage, reconciler.wanted TO reconciler_daemon`,
 	},
 	viewerRole: {
 		`GRANT USAGE ON SCHEMA reconciler TO reconciler_viewer`,

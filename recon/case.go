@@ -25,6 +25,9 @@ type Case struct {
 	Operation Operation
 	Policy    Policy
 	Sheet     Sheet
+	// Group are the other operations of the declared group, with their policies alone: what
+	// an effect of the group is worth depends on all of them.
+	Group []Case
 	// Effects are those linked to the operation, those that name it (which another
 	// operation may own), and unowned ones of the same parent, amount and currency.
 	Effects []Effect

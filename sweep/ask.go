@@ -210,12 +210,7 @@ func pair(cases []recon.Case, seen []recon.Effect, owners map[recon.EffectIdenti
 			effects[e.Identity()] = e
 		}
 	}
-	operations := make([]recon.Operation, 0, len(cases))
-	policies := make(map[string]recon.Policy, 4)
-	for _, c := range cases {
-		operations = append(operations, c.Operation)
-		policies[c.Operation.Action] = c.Policy
-	}
+	operations, policies := withGroups(cases)
 	all := make([]recon.Effect, 0, len(effects))
 	for _, e := range effects {
 		all = append(all, e)
@@ -235,6 +230,30 @@ func pair(cases []recon.Case, seen []recon.Effect, owners map[recon.EffectIdenti
 		paired = append(paired, c)
 	}
 	return paired
+}
+
+// withGroups gives the operations of the cases and those of their groups, once each, and
+// the policies of their actions.
+func withGroups(cases []recon.Case) ([]recon.Operation, map[string]recon.Policy) {
+	operations := make([]recon.Operation, 0, len(cases))
+	policies := make(map[string]recon.Policy, 4)
+	here := make(map[recon.OperationID]bool, len(cases))
+	add := func(c recon.Case) {
+		if !here[c.Operation.ID] {
+			here[c.Operation.ID] = true
+			operations = append(operations, c.Operation)
+			policies[c.Operation.Action] = c.Policy
+		}
+	}
+	for _, c := range cases {
+		add(c)
+	}
+	for _, c := range cases {
+		for _, member := range c.Group {
+			add(member)
+		}
+	}
+	return operations, policies
 }
 
 // sent is what was really given to the provider: what the operation says of that, and

@@ -30,7 +30,8 @@ named AS (
     FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.reference = o.operation_id
     UNION ALL
     SELECT o.operation_id, e.system, e.account, e.mode, e.id
-    FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.reference = o.grouped AND e.owner IS NULL
+    FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.reference = o.grouped
+        AND (e.owner IS NULL OR e.owner = o.grouped)
     UNION ALL
     SELECT o.operation_id, e.system, e.account, e.mode, e.id
     FROM ops o JOIN reconciler.effects e ON e.tenant = $1 AND e.key = o.key
