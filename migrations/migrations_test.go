@@ -68,7 +68,7 @@ func TestUpDownUpLeavesTheSameSchema(t *testing.T) {
 	if !strings.Contains(first, "operations_transition") || !strings.Contains(first, "claim_operation") {
 		t.Fatalf("the description of the schema misses parts of it:\n%s", first)
 	}
-	must(t, migrations.Down(ctx, url))
+	downAll(t, url)
 	if left := describe(t, url); strings.Contains(left, "operations") || strings.Contains(left, "function") {
 		t.Errorf("after down there is still:\n%s", left)
 	}
@@ -85,13 +85,23 @@ func TestUpDownUpLeavesTheSameSchema(t *testing.T) {
 func TestDownOfASimulatedDatabaseLeavesNothing(t *testing.T) {
 	t.Parallel()
 	url := pgtest.URL(t, pgtest.SimulatedTime(start))
-	must(t, migrations.Down(t.Context(), url))
+	downAll(t, url)
 	if left := describe(t, url); strings.Contains(left, "simulated_time") {
 		t.Errorf("after down there is still:\n%s", left)
 	}
 	err := migrations.Down(t.Context(), url)
 	if err == nil || !strings.Contains(err.Error(), "no migration to take back") {
 		t.Errorf("down of nothing: %v", err)
+	}
+}
+
+// downAll takes back every migration that was applied, the newest first.
+func downAll(t *testing.T, url string) {
+	t.Helper()
+	all, err := migrations.Status(t.Context(), url)
+	must(t, err)
+	for range all {
+		must(t, migrations.Down(t.Context(), url))
 	}
 }
 

@@ -33,12 +33,14 @@ var grants = map[string][]string{
 	daemonRole: {
 		`GRANT USAGE ON SCHEMA reconciler TO reconciler_daemon`,
 		`GRANT EXECUTE ON FUNCTION reconciler.open_operation(jsonb), reconciler.claim_operation(jsonb),
-			reconciler.finish_attempt(jsonb), reconciler.clock() TO reconciler_daemon`,
+			reconciler.finish_attempt(jsonb), reconciler.act(jsonb), reconciler.approve(jsonb), reconciler.clock()
+			TO reconciler_daemon`,
 		`GRANT SELECT ON ALL TABLES IN SCHEMA reconciler TO reconciler_daemon`,
 		`GRANT INSERT ON reconciler.journal, reconciler.looks, reconciler.effect_changes TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE ON reconciler.policies, reconciler.operations, reconciler.checks, reconciler.effects,
 			reconciler.findings, reconciler.notices, reconciler.runs, reconciler.source_state, reconciler.blobs,
 			reconciler.events, reconciler.feeds, reconciler.audit_lists TO reconciler_daemon`,
+		`GRANT INSERT, UPDATE ON reconciler.people TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE, DELETE ON reconciler.matches, reconciler.allocations, reconciler.coverage, reconciler.wanted TO reconciler_daemon`,
 	},
 	viewerRole: {
@@ -47,8 +49,14 @@ var grants = map[string][]string{
 		`GRANT SELECT ON ALL TABLES IN SCHEMA reconciler TO reconciler_viewer`,
 		`REVOKE SELECT ON reconciler.blobs FROM reconciler_viewer`,
 	},
-	operatorRole: {`GRANT reconciler_viewer TO reconciler_operator`},
-	approverRole: {`GRANT reconciler_viewer TO reconciler_approver`},
+	operatorRole: {
+		`GRANT reconciler_viewer TO reconciler_operator`,
+		`GRANT EXECUTE ON FUNCTION reconciler.act(jsonb) TO reconciler_operator`,
+	},
+	approverRole: {
+		`GRANT reconciler_viewer TO reconciler_approver`,
+		`GRANT EXECUTE ON FUNCTION reconciler.approve(jsonb) TO reconciler_approver`,
+	},
 }
 
 // RoleStatements lists what an administrator must still run because the migrating

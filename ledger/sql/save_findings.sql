@@ -23,20 +23,25 @@ saved AS (
     FROM input i
     ORDER BY i.fingerprint
     ON CONFLICT (tenant, fingerprint) DO UPDATE
-        SET state = CASE WHEN f.state IN ('settled', 'ended') THEN 'open' ELSE f.state END,
+        -- What somebody acknowledged or put off is news again once it is another thing.
+        SET state = 'open',
             opened_at = CASE WHEN f.state IN ('settled', 'ended') THEN excluded.opened_at ELSE f.opened_at END,
             openings = CASE WHEN f.state IN ('settled', 'ended') THEN f.openings + 1 ELSE f.openings END,
             ended_at = NULL, ending = NULL, settled_at = NULL, settled_by = NULL, settled_as = NULL,
+            proposal = NULL, acknowledged_until = NULL, snoozed_until = NULL,
             certainty = excluded.certainty, effects = excluded.effects, observed = excluded.observed,
             reason = excluded.reason, amount = excluded.amount, currency = excluded.currency,
             version = f.version + 1
-        -- Settled by a person stays settled while what was observed is the same.
+        -- Settled by a person stays settled while what was observed is the same. Not so after
+        -- a release: what is sent then may come to the same end once more.
         WHERE f.state = 'ended' OR f.observed IS DISTINCT FROM excluded.observed
+            OR f.state = 'settled' AND f.settled_as = 'release'
     RETURNING f.fingerprint, f.finding_id, f.kind, f.openings
 ),
 ended AS (
     UPDATE reconciler.findings f
-    SET state = 'ended', ended_at = $2, ending = e.reason, version = f.version + 1
+    SET state = 'ended', ended_at = $2, ending = e.reason, version = f.version + 1,
+        proposal = NULL, acknowledged_until = NULL, snoozed_until = NULL
     FROM unnest($4::text[], $5::text[]) AS e (fingerprint, reason)
     WHERE f.tenant = $1 AND f.fingerprint = e.fingerprint AND f.state NOT IN ('settled', 'ended')
     RETURNING f.fingerprint, f.finding_id, f.kind, f.openings

@@ -1,0 +1,29 @@
+CREATE OR REPLACE FUNCTION reconciler.propose(
+    f reconciler.findings, asked record, plan jsonb, person text, now timestamptz)
+RETURNS jsonb
+LANGUAGE plpgsql VOLATILE AS $$
+-- Keeps what one person wants until another one says the same. A new proposal takes the
+-- place of an older one.
+DECLARE
+    op reconciler.operations;
+    answer jsonb;
+BEGIN
+    f.proposal := jsonb_strip_nulls(jsonb_build_object('verb', asked.verb, 'person', person, 'at', reconciler.utc_text(now),
+        'reason', asked.reason, 'two', plan -> 'two', 'operation_id', plan -> 'operation_id', 'effect_id', plan -> 'effect_id',
+        'openings', f.openings)) || jsonb_build_object('observed', f.observed);
+    f.version := f.version + 1;
+    UPDATE reconciler.findings x SET proposal = f.proposal, version = f.version
+        WHERE x.tenant = f.tenant AND x.finding_id = f.finding_id;
+    FOR op IN SELECT * FROM reconciler.operations o
+        WHERE o.tenant = f.tenant AND o.operation_id = ANY (f.operation_ids || (plan ->> 'operation_id'))
+        ORDER BY o.operation_id
+    LOOP
+        PERFORM reconciler.person_entry(op, op.state, f, asked, person, now, jsonb_build_object(
+            'proposed', true, 'two', plan -> 'two', 'effect_id', plan -> 'effect_id',
+            'look_ids', CASE WHEN plan ? 'look_id' THEN jsonb_build_array(plan -> 'look_id') END));
+    END LOOP;
+    answer := reconciler.person_answer('proposed', f, person, jsonb_build_object(
+        'two', plan -> 'two', 'operation_id', plan -> 'operation_id', 'effect_id', plan -> 'effect_id'));
+    RETURN reconciler.person_remember(f, asked, now, answer, jsonb_build_object(
+        'proposed', true, 'two', plan -> 'two', 'operation_id', plan -> 'operation_id', 'effect_id', plan -> 'effect_id'));
+END $$;
