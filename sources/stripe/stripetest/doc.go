@@ -56,8 +56,18 @@
 //
 // Events: 30 days; type with *, or up to 20 types; request with id and idempotency_key, null
 // for what the provider did by itself; account for connected accounts; the object as it
-// was then. refund.created, refund.updated, refund.failed, charge.succeeded,
-// charge.failed, charge.captured, charge.refunded, payment_intent.*.
+// was then. refund.created, refund.updated with its old name charge.refund.updated,
+// refund.failed, charge.succeeded, charge.failed, charge.captured, charge.refunded,
+// payment_intent.*. delivery_success tells those that some endpoint has not taken.
+//
+// Webhooks: [Server.AddEndpoint] names where events go, [Server.Post] posts what is due by
+// the clock, signed and over real HTTP; see [Endpoint]. An answer other than 2xx, a
+// redirect too, brings the event again with growing rests: three days in live mode, three
+// times in test mode. Each post has a time and signatures of its own, one for each active
+// secret. A live endpoint for connected accounts gets their test events too. Versions
+// before 2022-11-15 put refunds into charges and charges into payment intents; before
+// 2024-10-28 there is no refund.* for the refunds of a charge; before 2017-05-25 request
+// is an id.
 //
 // Metadata: 50 keys, 40 and 500 characters, no square brackets; an empty value removes.
 //
@@ -66,7 +76,7 @@
 //
 // # What is not kept
 //
-// No webhooks are delivered. There are no customers, payouts, transfers, invoices,
+// There are no thin events. There are no customers, payouts, transfers, invoices,
 // disputes as objects, and no endpoint that creates charges: seed them with
 // [Server.AddCharge]. The lag hides creation only: a visible object is shown as it is
 // now. The rate is not limited unless a fault says so. The balance is always zero, so no

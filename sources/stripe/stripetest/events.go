@@ -10,7 +10,7 @@ const maxEventTypes = 20
 // listEvents serves the history of 30 days, by type (with *) or up to 20 types.
 func (s *Server) listEvents(x *exchange) work {
 	l := listing{kind: eventKind, url: "/v1/events"}
-	x.params.ignore("delivery_success") // no webhooks are delivered, so none fails
+	delivered := x.params.choice("delivery_success", "true", "false")
 	pattern, types := x.params.text("type"), x.params.many("types")
 	switch {
 	case pattern != "" && types != nil:
@@ -21,7 +21,7 @@ func (s *Server) listEvents(x *exchange) work {
 		types = []string{pattern}
 	}
 	q := x.params.query(l)
-	q.types = types
+	q.types, q.delivered = types, delivered
 	return func(m moment) answer {
 		q.at, q.lag = m.at, s.lag.Events
 		oldest := m.at.Add(-eventHistory).Truncate(time.Second).Unix()
@@ -43,9 +43,13 @@ func (s *Server) emit(p *place, typ string, o object, m moment) {
 	e := &Event{
 		ID: s.ids.next("evt_", p.account+p.mode+m.key), Account: p.account, Mode: p.mode, Type: typ, Created: m.at,
 		ObjectID: o.id(), Key: m.key, RequestID: m.requestID,
-		snapshot: snapshot(o), connected: p.platform != "", version: s.opt.APIVersion,
+		snapshot: snapshot(o), connected: p.platform != "", version: s.opt.APIVersion, owed: map[int]bool{},
+	}
+	if s.old() {
+		e.children = childrenOf(p, o)
 	}
 	s.put(p, e)
+	s.dispatch(p, e)
 }
 
 // snapshot copies an object. Metadata is replaced as a whole when it changes, so that

@@ -41,11 +41,11 @@ func TestEventsAreListedByTypeForThirtyDays(t *testing.T) {
 		p    *stripe.EventListParams
 		want []string
 	}{
-		{"all", &stripe.EventListParams{}, []string{"refund.failed", "refund.updated", "charge.refunded", "refund.created", "charge.succeeded"}},
+		{"all", &stripe.EventListParams{}, []string{"refund.failed", "charge.refund.updated", "refund.updated", "charge.refunded", "refund.created", "charge.succeeded"}},
 		{"by one type", &stripe.EventListParams{Type: stripe.String("refund.created")}, []string{"refund.created"}},
-		{"by a wildcard", &stripe.EventListParams{Type: stripe.String("charge.*")}, []string{"charge.refunded", "charge.succeeded"}},
+		{"by a wildcard", &stripe.EventListParams{Type: stripe.String("charge.*")}, []string{"charge.refund.updated", "charge.refunded", "charge.succeeded"}},
 		{"by some types", &stripe.EventListParams{Types: stripe.StringSlice([]string{"refund.failed", "charge.refunded"})}, []string{"refund.failed", "charge.refunded"}},
-		{"by time", &stripe.EventListParams{CreatedRange: &stripe.RangeQueryParams{GreaterThan: made.Unix()}}, []string{"refund.failed", "refund.updated"}},
+		{"by time", &stripe.EventListParams{CreatedRange: &stripe.RangeQueryParams{GreaterThan: made.Unix()}}, []string{"refund.failed", "charge.refund.updated", "refund.updated"}},
 	}
 	for _, test := range tests {
 		if diff := cmp.Diff(test.want, listed(t, srv, test.p)); diff != "" {
@@ -54,18 +54,18 @@ func TestEventsAreListedByTypeForThirtyDays(t *testing.T) {
 	}
 	first := srv.Events()[0]
 	c.Add(30*24*time.Hour - 73*time.Hour)
-	if got := listed(t, srv, tests[0].p); len(got) != 5 {
-		t.Errorf("30 days after the first event: %v, want all 5", got)
+	if got := listed(t, srv, tests[0].p); len(got) != 6 {
+		t.Errorf("30 days after the first event: %v, want all 6", got)
 	}
 	c.Add(time.Second)
-	if got := listed(t, srv, tests[0].p); len(got) != 4 {
-		t.Errorf("a second later: %v, want 4", got)
+	if got := listed(t, srv, tests[0].p); len(got) != 5 {
+		t.Errorf("a second later: %v, want 5", got)
 	}
 	if got := get(t, srv, readKey, "/v1/events/"+first.ID); got.status != 404 {
 		t.Errorf("an old event by id: %d, want 404", got.status)
 	}
-	if n := len(srv.Events()); n != 5 {
-		t.Errorf("truth has %d events, want 5", n)
+	if n := len(srv.Events()); n != 6 {
+		t.Errorf("truth has %d events, want 6", n)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestAnEventNamesTheRequestThatCausedIt(t *testing.T) {
 	}
 	c.Add(72 * time.Hour)
 	asked := stripe.EventRequest{ID: made.LastResponse.RequestID, IdempotencyKey: "k-1"}
-	want := map[string]stripe.EventRequest{"charge.succeeded": {}, "refund.created": asked, "charge.refunded": asked, "refund.updated": {}, "refund.failed": {}}
+	want := map[string]stripe.EventRequest{"charge.succeeded": {}, "refund.created": asked, "charge.refunded": asked, "refund.updated": {}, "charge.refund.updated": {}, "refund.failed": {}}
 	got := map[string]stripe.EventRequest{}
 	for e, err := range client(t, srv, readKey).V1Events.List(context.Background(), &stripe.EventListParams{}) {
 		if err != nil {

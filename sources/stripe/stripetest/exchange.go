@@ -57,7 +57,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, endpoint string, 
 		s.leave(x)
 		panic(http.ErrAbortHandler)
 	}
-	s.say(w, r, x, s.run(x, told))
+	said := s.run(x, told)
+	s.postEarly(r.Context(), x.call.RequestID)
+	s.say(w, r, x, said)
 }
 
 // enter logs the call and asks the layers before the work; an answer ends the request.

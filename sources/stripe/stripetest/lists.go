@@ -27,6 +27,7 @@ type query struct {
 	created       span
 	refs          map[string]string
 	types         []string // events only; nil is every one
+	delivered     string   // events only: true, or false for those that some endpoint has not taken
 	expand        []string
 	at            time.Time
 	lag           time.Duration
@@ -192,6 +193,9 @@ func (sp span) narrow(low, high *row) (*row, *row) {
 
 func (q query) fits(r *row) bool {
 	if !q.created.holds(r.at) {
+		return false
+	}
+	if e, isEvent := r.object.(*Event); isEvent && q.delivered != "" && (q.delivered == "true") != (len(e.owed) == 0) {
 		return false
 	}
 	for name, want := range q.refs {

@@ -75,7 +75,9 @@ type Event struct {
 	ObjectID          string
 	Key, RequestID    string
 
-	snapshot  object // the object as it was then
+	snapshot  object       // the object as it was then
+	children  []object     // and what hung under it, where a version shows it
+	owed      map[int]bool // numbers of the endpoints that have not taken it
 	connected bool
 	version   string
 }
@@ -83,4 +85,4 @@ type Event struct {
 func (r *Refund) own()        { r.Metadata = maps.Clone(r.Metadata) }
 func (c *Charge) own()        { c.Metadata = maps.Clone(c.Metadata) }
 func (i *PaymentIntent) own() { i.Metadata = maps.Clone(i.Metadata) }
-func (e *Event) own()         {}
+func (e *Event) own()         { e.owed = maps.Clone(e.owed) }

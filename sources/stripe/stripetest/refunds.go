@@ -135,10 +135,16 @@ func (s *Server) turn(p *place, r *Refund, t Turn, m moment) {
 	case r.takesMoney() && r.BalanceTransaction == "":
 		r.BalanceTransaction = s.move(p, &movement{Type: "refund", Source: r.ID, Amount: -r.Amount, Currency: r.Currency, Created: m.at})
 	}
-	s.emit(p, "refund.updated", r, m)
+	s.emitRefundUpdate(p, r, m)
 	if r.Status == "failed" {
 		s.emit(p, "refund.failed", r, m)
 	}
+}
+
+// emitRefundUpdate tells of a change under its name and under the old one.
+func (s *Server) emitRefundUpdate(p *place, r *Refund, m moment) {
+	s.emit(p, "refund.updated", r, m)
+	s.emit(p, "charge.refund.updated", r, m)
 }
 
 // enter sets the status with the reason that belongs to it.
@@ -184,7 +190,7 @@ func (s *Server) updateRefund(x *exchange) work {
 		if e := change(&r.Metadata, metadata); e != nil {
 			return e.answer()
 		}
-		s.emit(x.place, "refund.updated", r, m)
+		s.emitRefundUpdate(x.place, r, m)
 		return ok(s.view(x.place, r, expand))
 	}
 }

@@ -45,33 +45,33 @@ var lives = []struct {
 		"pending, then succeeded", stripetest.PendingThen(2*time.Hour, "succeeded"), 2 * time.Hour,
 		seen{status: "pending", pending: "processing", moneyOut: true, refundedAmountOnCharge: 1500},
 		seen{status: "succeeded", moneyOut: true, refundedAmountOnCharge: 1500},
-		[]string{"refund.created", "refund.updated"},
+		[]string{"refund.created", "refund.updated", "charge.refund.updated"},
 	},
 	{
 		"pending, then failed", stripetest.PendingThen(2*time.Hour, "failed"), 2 * time.Hour,
 		seen{status: "pending", pending: "processing", moneyOut: true, refundedAmountOnCharge: 1500},
 		seen{status: "failed", failure: "unknown", moneyOut: true, moneyBack: true},
-		[]string{"refund.created", "refund.updated", "refund.failed"},
+		[]string{"refund.created", "refund.updated", "charge.refund.updated", "refund.failed"},
 	},
 	{
 		"succeeded, then failed after days", stripetest.FailsLate(5*24*time.Hour, "lost_or_stolen_card"), 5 * 24 * time.Hour,
 		seen{status: "succeeded", moneyOut: true, refundedAmountOnCharge: 1500},
 		seen{status: "failed", failure: "lost_or_stolen_card", moneyOut: true, moneyBack: true},
-		[]string{"refund.created", "refund.updated", "refund.failed"},
+		[]string{"refund.created", "refund.updated", "charge.refund.updated", "refund.failed"},
 	},
 	{
 		"waiting for funds, then canceled",
 		stripetest.Life{{Status: "pending", Reason: "insufficient_funds"}, {After: time.Hour, Status: "canceled"}}, time.Hour,
 		seen{status: "pending", pending: "insufficient_funds", refundedAmountOnCharge: 1500},
 		seen{status: "canceled", failure: "merchant_request"},
-		[]string{"refund.created", "refund.updated"},
+		[]string{"refund.created", "refund.updated", "charge.refund.updated"},
 	},
 	{
 		"waiting for funds, then succeeded",
 		stripetest.Life{{Status: "pending", Reason: "insufficient_funds"}, {After: time.Hour, Status: "succeeded"}}, time.Hour,
 		seen{status: "pending", pending: "insufficient_funds", refundedAmountOnCharge: 1500},
 		seen{status: "succeeded", moneyOut: true, refundedAmountOnCharge: 1500},
-		[]string{"refund.created", "refund.updated"},
+		[]string{"refund.created", "refund.updated", "charge.refund.updated"},
 	},
 }
 

@@ -1,6 +1,7 @@
 package stripetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -70,7 +71,10 @@ type Server struct {
 	http     *http.Server
 	url      string
 	fixtures fixtures
-	closing  chan struct{}  // closed by Close: ends waiting requests
+	closing  chan struct{} // closed by Close: ends waiting requests
+	ended    context.Context
+	end      context.CancelFunc // by Close: ends posts
+	poster   *http.Client
 	served   chan struct{}  // closed when the accepting goroutine has ended
 	running  sync.WaitGroup // requests; grows under mu and only while not closed
 
@@ -90,6 +94,11 @@ type Server struct {
 	counts  map[string]int
 	writes  int
 	pages   map[string]int // number of the page after a cursor, by list, filters and cursor
+
+	hooks      []*Hook
+	mail       mailbag
+	early      map[string]bool // ids of requests before whose answer something is posted
+	deliveries []Delivery
 }
 
 // Start serves on a free port of 127.0.0.1 until Close.
@@ -106,7 +115,10 @@ func Start(opt Options) (*Server, error) {
 		ids:     newIDMaker(opt.Seed),
 		counts:  map[string]int{},
 		pages:   map[string]int{},
+		early:   map[string]bool{},
+		poster:  newPoster(),
 	}
+	s.ended, s.end = context.WithCancel(context.Background())
 	var err error
 	if s.fixtures, err = readFixtures(); err != nil {
 		return nil, err
@@ -160,12 +172,14 @@ func (s *Server) Close() {
 	if !s.closed {
 		s.closed = true
 		close(s.closing)
+		s.end()
 	}
 	s.mu.Unlock()
 	// An error would be the listener's, which is gone either way.
 	_ = s.http.Close()
 	<-s.served
 	s.running.Wait()
+	s.poster.CloseIdleConnections()
 }
 
 // begin lets a request in, unless the server is closing; whoever is let in ends with

@@ -109,17 +109,7 @@ func (e *Event) ref(name string) string {
 	return ""
 }
 
-func (e *Event) show(f fixtures) map[string]any {
-	shown := f.like("event", map[string]any{
-		"id": e.ID, "api_version": e.version, "created": e.Created.Unix(), "livemode": e.Mode == "live", "type": e.Type,
-		"data":    map[string]any{"object": e.snapshot.show(f)},
-		"request": map[string]any{"id": orNull(e.RequestID), "idempotency_key": orNull(e.Key)},
-	})
-	if e.connected {
-		shown["account"] = e.Account
-	}
-	return shown
-}
+func (e *Event) show(f fixtures) map[string]any { return e.shownIn(f, e.version) }
 
 // movement is a balance transaction: money that moved because of source.
 type movement struct {
