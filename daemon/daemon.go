@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/config"
 	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/migrations"
 )
@@ -36,6 +37,9 @@ type Options struct {
 	// Ready is told the address of the private listener once it answers; for tests and
 	// for a listener on port 0. Nil: nobody is.
 	Ready func(address string)
+	// ReadyPublic is told the address of the public listener before Ready is called, where
+	// there is one.
+	ReadyPublic func(address string)
 }
 
 // daemon is what runs.
@@ -44,12 +48,16 @@ type daemon struct {
 	metrics *metrics
 	ledger  atomic.Pointer[ledger.Ledger] // nil until the database answered
 	ready   atomic.Bool                   // policies applied and the first snapshot taken
+
+	receivers map[string]*receiver        // sources that take deliveries
+	inbox     atomic.Pointer[inbox.Store] // nil until the database answered
+	bell      *bell
 }
 
 // Run runs until ctx ends, and then stops in order. It returns an error where it could
 // not start: an address in use, a schema that this program does not know.
 func Run(ctx context.Context, o Options) error {
-	d := &daemon{Options: o, metrics: newMetrics(o.Config)}
+	d := &daemon{Options: o, metrics: newMetrics(o.Config), bell: newBell()}
 	life := &lifecycle{log: o.Log}
 	defer life.stop(context.WithoutCancel(ctx)) // the end must be orderly although ctx has ended
 	if err := d.start(ctx, life); err != nil {
@@ -72,14 +80,21 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 	if err := checkToken(d.Config.Listen.TokenFile); err != nil {
 		return err
 	}
+	var err error
+	if d.receivers, err = receivers(d.Config); err != nil {
+		return err
+	}
 	if err := d.listen(ctx, life); err != nil {
 		return err
 	}
-	l, err := d.openLedger(ctx)
+	l, err := d.openLedger(ctx, 0)
 	if err != nil {
 		return err
 	}
 	life.started("ledger", func(context.Context) error { l.Close(); return nil })
+	if err := d.openInbox(ctx, life); err != nil {
+		return err
+	}
 	if err := d.retry(ctx, "apply policies", func() error { return d.applyPolicies(ctx, l) }); err != nil {
 		return err
 	}
@@ -96,12 +111,12 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 }
 
 // openLedger waits for the database as long as it takes. A schema that this program
-// does not know is no matter of waiting.
-func (d *daemon) openLedger(ctx context.Context) (*ledger.Ledger, error) {
+// does not know is no matter of waiting. conns bounds its connections; 0: the default.
+func (d *daemon) openLedger(ctx context.Context, conns int32) (*ledger.Ledger, error) {
 	var l *ledger.Ledger
 	err := d.retry(ctx, "open the ledger", func() error {
 		var err error
-		l, err = ledger.Open(ctx, ledger.Options{URL: d.DatabaseURL, Tenant: d.Tenant})
+		l, err = ledger.Open(ctx, ledger.Options{URL: d.DatabaseURL, Tenant: d.Tenant, MaxConns: conns})
 		return err
 	})
 	return l, err

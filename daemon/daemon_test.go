@@ -42,25 +42,31 @@ actions:
 // running is a daemon in this process.
 type running struct {
 	*testing.T
-	base string
-	stop func() error
-	log  *lockedBuffer
+	base   string // of the private listener
+	public string // of the public one; empty: there is none
+	stop   func() error
+	log    *lockedBuffer
 }
 
 func start(t *testing.T, c *config.Config, url string) *running {
 	t.Helper()
 	r := &running{T: t, log: &lockedBuffer{}}
 	ctx, cancel := context.WithCancel(t.Context())
-	address, ended := make(chan string, 1), make(chan error, 1)
+	address, public, ended := make(chan string, 1), make(chan string, 1), make(chan error, 1)
 	go func() {
 		ended <- Run(ctx, Options{
-			Config: c, DatabaseURL: url, Holder: "test/" + t.Name(), Ready: func(a string) { address <- a },
+			Config: c, DatabaseURL: url, Holder: "test/" + t.Name(), Ready: func(a string) { address <- a }, ReadyPublic: func(a string) { public <- a },
 			Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 		})
 	}()
 	select {
 	case a := <-address:
 		r.base = "http://" + a
+		select { // told before the private one, if there is one
+		case a := <-public:
+			r.public = "http://" + a
+		default:
+		}
 	case err := <-ended:
 		t.Fatalf("the daemon ended: %v\n%s", err, r.log)
 	}

@@ -19,27 +19,56 @@ const (
 	readyWithin = 2 * time.Second
 )
 
-// listen starts the private listener: metrics and health without a token, the status of
-// operations with one, and nothing that changes anything.
+// listen starts both listeners: the private one with metrics and health without a token
+// and the status of operations with one, and the public one where providers deliver to,
+// if anything is served there. Neither has anything that changes an operation.
 func (d *daemon) listen(ctx context.Context, life *lifecycle) error {
-	address := d.Config.Listen.Private
-	var lc net.ListenConfig
-	listener, err := lc.Listen(ctx, "tcp", address)
+	if public := d.public(); public != nil {
+		address, err := d.serve(ctx, life, listener{"public", d.Config.Listen.Public, "what providers deliver", public})
+		if err != nil {
+			return err
+		}
+		if d.ReadyPublic != nil {
+			d.ReadyPublic(address)
+		}
+	}
+	address, err := d.serve(ctx, life, listener{"private", d.Config.Listen.Private, "metrics and health", d.private()})
 	if err != nil {
-		return fmt.Errorf("listen on %s for metrics and health: %w; change listen.private or stop what uses the address", address, err)
+		return err
+	}
+	if d.Ready != nil {
+		d.Ready(address)
+	}
+	return nil
+}
+
+// listener is one address and what answers there.
+type listener struct {
+	name    string // as in the configuration: listen.private
+	address string
+	serves  string // for people
+	handler http.Handler
+}
+
+// serve starts a listener and gives the address that it got.
+func (d *daemon) serve(ctx context.Context, life *lifecycle, l listener) (string, error) {
+	var lc net.ListenConfig
+	socket, err := lc.Listen(ctx, "tcp", l.address)
+	if err != nil {
+		return "", fmt.Errorf("listen on %s for %s: %w; change listen.%s or stop what uses the address", l.address, l.serves, err, l.name)
 	}
 	server := &http.Server{
-		Handler: d.private(), ReadHeaderTimeout: headerTimeout, ReadTimeout: answerTimeout,
+		Handler: l.handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: answerTimeout,
 		WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10,
 	}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			d.Log.Error("the private listener ended", "error", err.Error())
+		if err := server.Serve(socket); !errors.Is(err, http.ErrServerClosed) {
+			d.Log.Error("the "+l.name+" listener ended", "error", err.Error())
 		}
 	}()
-	life.started("private listener", func(ctx context.Context) error {
+	life.started(l.name+" listener", func(ctx context.Context) error {
 		err := server.Shutdown(ctx)
 		if err != nil {
 			err = errors.Join(err, server.Close())
@@ -47,11 +76,18 @@ func (d *daemon) listen(ctx context.Context, life *lifecycle) error {
 		<-done
 		return err
 	})
-	d.Log.Info("listening", "address", listener.Addr().String(), "for", "metrics and health")
-	if d.Ready != nil {
-		d.Ready(listener.Addr().String())
+	d.Log.Info("listening", "address", socket.Addr().String(), "for", l.serves)
+	return socket.Addr().String(), nil
+}
+
+// public is what others may reach; nil: nothing is served there.
+func (d *daemon) public() http.Handler {
+	mux := http.NewServeMux()
+	if len(d.receivers) == 0 {
+		return nil
 	}
-	return nil
+	mux.Handle("POST /webhooks/{source}", d.webhooks())
+	return mux
 }
 
 func (d *daemon) private() http.Handler {

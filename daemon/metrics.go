@@ -27,6 +27,7 @@ type metrics struct {
 	looks    *prometheus.CounterVec
 	requests *prometheus.CounterVec
 	notices  *prometheus.CounterVec
+	inbox    *prometheus.CounterVec
 	runs     *prometheus.HistogramVec
 	unknown  *prometheus.HistogramVec
 }
@@ -48,15 +49,21 @@ func newMetrics(c *config.Config) *metrics {
 		requests: counter("provider_requests_total", "Requests to a provider, by endpoint and by status or kind of fault.",
 			"source", "endpoint", "code"),
 		notices: counter("notices_total", "Tries to deliver a notice, by how they went.", "destination", "result"),
+		inbox:   counter("inbox_events_total", "Deliveries of providers, by how they were answered.", "source", "result"),
 		runs:    histogram("run_duration_seconds", "How long runs took.", runBuckets, "run"),
 		unknown: histogram("unknown_duration_seconds", "How long operations were unknown until a sweep concluded, by the state that they got.",
 			longBuckets, "source", "outcome"),
 	}
-	m.registry.MustRegister(m.gauges, m.looks, m.requests, m.notices, m.runs, m.unknown)
+	m.registry.MustRegister(m.gauges, m.looks, m.requests, m.notices, m.inbox, m.runs, m.unknown)
 	for _, s := range c.Sources {
 		for _, o := range outcomes {
 			for _, a := range s.Sheet.Abilities {
 				m.looks.WithLabelValues(string(s.Name), string(a.Method), string(o))
+			}
+		}
+		if s.Sheet.Webhooks {
+			for _, r := range deliveryResults {
+				m.inbox.WithLabelValues(string(s.Name), r)
 			}
 		}
 		for _, state := range closings {
@@ -119,6 +126,11 @@ func (m *metrics) requested(source recon.SourceName) config.Watch {
 
 func (m *metrics) noticed(destination string, r escalation.Result) {
 	m.notices.WithLabelValues(destination, string(r)).Inc()
+}
+
+// delivered counts a delivery to a source.
+func (m *metrics) delivered(source recon.SourceName, result string) {
+	m.inbox.WithLabelValues(string(source), result).Inc()
 }
 
 func (m *metrics) ran(name string, took time.Duration) {

@@ -83,11 +83,15 @@ const maxName = 255
 // Check says why an event cannot be stored; nil: it can. Its body may hold anything but
 // nothing.
 func Check(e recon.Event) error {
-	for _, f := range []struct{ name, value string }{
-		{"id", e.ID}, {"type", e.Type}, {"account", e.Account}, {"mode", e.Mode}, {"system", e.System}, {"source", string(e.Source)},
+	for _, f := range []struct {
+		name, value string
+		need        bool
+	}{
+		{"id", e.ID, true}, {"type", e.Type, true}, {"system", e.System, true}, {"source", string(e.Source), true},
+		{"account", e.Account, false}, {"mode", e.Mode, false}, // one that it does not name is none of the source's
 	} {
 		switch {
-		case f.value == "":
+		case f.value == "" && f.need:
 			return fmt.Errorf("the event has no %s", f.name)
 		case len(f.value) > maxName:
 			return fmt.Errorf("the event's %s is longer than %d bytes", f.name, maxName)

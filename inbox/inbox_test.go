@@ -191,7 +191,7 @@ func TestWhatCannotBeAnEventsNameIsRefused(t *testing.T) {
 		"NUL in the id":      func(e *recon.Event) { e.ID = "evt_\x00" },
 		"broken text":        func(e *recon.Event) { e.Type = "refund\xff" },
 		"a long account":     func(e *recon.Event) { e.Account = strings.Repeat("a", 256) },
-		"without mode":       func(e *recon.Event) { e.Mode = "" },
+		"without type":       func(e *recon.Event) { e.Type = "" },
 		"without body":       func(e *recon.Event) { e.Body = nil },
 		"the year 1970":      func(e *recon.Event) { e.CreatedAt = time.Unix(0, 0) },
 		"the year 40000":     func(e *recon.Event) { e.CreatedAt = time.Unix(1_200_000_000_000, 0) },
@@ -203,8 +203,12 @@ func TestWhatCannotBeAnEventsNameIsRefused(t *testing.T) {
 			t.Errorf("%s passes", name)
 		}
 	}
-	if err := inbox.Check(event("evt_1")); err != nil {
-		t.Errorf("an ordinary event: %v", err)
+	placeless := event("evt_1")
+	placeless.Account, placeless.Mode = "", ""
+	for _, e := range []recon.Event{event("evt_1"), placeless} {
+		if err := inbox.Check(e); err != nil {
+			t.Errorf("%+v: %v", e, err)
+		}
 	}
 }
 

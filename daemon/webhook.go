@@ -1,0 +1,226 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/seed-1c4f4dc2/reconciler/config"
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+const (
+	// maxDelivery bounds one body. The largest events of providers are a quarter of it.
+	maxDelivery = 1 << 20
+	// maxDeliveries bounds the bodies that are held at once.
+	maxDeliveries = 256
+	// deliveriesPerSecond is what one source may deliver, on average and at once. Above it
+	// the provider is told to send again, which it does.
+	deliveriesPerSecond = 3000
+	// storeWithin bounds the storing of one delivery. Providers wait ten seconds and more.
+	storeWithin = 8 * time.Second
+)
+
+// Results of deliveries, as inbox_events_total counts them.
+const (
+	deliveryStored      = "stored"
+	deliveryRepeated    = "repeated"
+	deliveryForeign     = "foreign"      // of an account or mode that is none of the source's: stored, never matched
+	deliveryTooLarge    = "too_large"    // 413
+	deliveryLimited     = "limited"      // 429
+	deliveryUnavailable = "not_stored"   // 503
+	deliveryUnreadable  = "not_readable" // 400, as a source says it or because it cannot be stored
+)
+
+var deliveryResults = []string{
+	deliveryStored, deliveryRepeated, deliveryForeign, string(sources.BadSignature), string(sources.TooOld), deliveryUnreadable,
+	deliveryTooLarge, deliveryLimited, deliveryUnavailable,
+}
+
+// receiver is a configured source that takes deliveries.
+type receiver struct {
+	name   recon.SourceName
+	sheet  recon.Sheet
+	source sources.Receiver
+	limit  *rate.Limiter
+}
+
+// receivers opens the sources whose providers deliver events.
+func receivers(c *config.Config) (map[string]*receiver, error) {
+	all := map[string]*receiver{}
+	for _, s := range c.Sources {
+		if !s.Sheet.Webhooks {
+			continue
+		}
+		client, err := s.Open(nil)
+		if err != nil {
+			return nil, fmt.Errorf("open source %s: %w", s.Name, err)
+		}
+		if r, ok := client.(sources.Receiver); ok {
+			all[string(s.Name)] = &receiver{
+				name: s.Name, sheet: s.Sheet, source: r, limit: rate.NewLimiter(deliveriesPerSecond, deliveriesPerSecond),
+			}
+		}
+	}
+	return all, nil
+}
+
+// webhooks answers deliveries: it verifies, stores and answers, and nothing else.
+type webhooks struct {
+	known     func(source string) bool
+	receivers map[string]*receiver
+	// inbox gives nil until the database has answered.
+	inbox   func() *inbox.Store
+	stored  func() // an event came that is to be taken in
+	observe func(source recon.SourceName, result string)
+	log     *slog.Logger
+	places  chan struct{} // one for each body that is held
+	warn    rate.Sometimes
+}
+
+func (d *daemon) webhooks() *webhooks {
+	return &webhooks{
+		known:     func(name string) bool { _, ok := d.Config.Source(recon.SourceName(name)); return ok },
+		receivers: d.receivers, inbox: d.inbox.Load, stored: d.bell.ring, observe: d.metrics.delivered, log: d.Log,
+		places: make(chan struct{}, maxDeliveries), warn: rate.Sometimes{Interval: time.Minute},
+	}
+}
+
+// refused is an answer other than 200.
+type refused struct {
+	status int
+	result string // as it is counted
+	text   string // for the provider's log: no secret, nothing of the body
+}
+
+func (r *refused) Error() string { return r.text }
+
+// ServeHTTP answers 200 only for what is on disk.
+func (h *webhooks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("source")
+	to := h.receivers[name]
+	if to == nil {
+		answer(w, http.StatusNotFound, h.absent(name))
+		return
+	}
+	result, err := h.take(r.Context(), to, w, r)
+	var no *refused
+	if errors.As(err, &no) {
+		h.observe(to.name, no.result)
+		h.log.Debug("a delivery was refused", "source", string(to.name), "result", no.result, "reason", no.text)
+		if no.status == http.StatusTooManyRequests || no.status == http.StatusServiceUnavailable {
+			w.Header().Set("Retry-After", strconv.Itoa(retrySeconds))
+		}
+		answer(w, no.status, no.text)
+		return
+	}
+	h.observe(to.name, result)
+	if result == deliveryStored {
+		h.stored()
+	}
+	answer(w, http.StatusOK, result)
+}
+
+const retrySeconds = 5
+
+// absent says why nothing is taken under a name. It does not repeat the name, which
+// anybody may have written.
+func (h *webhooks) absent(name string) string {
+	if h.known(name) {
+		return "this source takes no deliveries: set webhook.secret_files in its settings, if its kind has events"
+	}
+	return "there is no such source in the configuration"
+}
+
+// take does all of a delivery and says how it is counted.
+func (h *webhooks) take(ctx context.Context, to *receiver, w http.ResponseWriter, r *http.Request) (string, error) {
+	if !to.limit.Allow() {
+		return "", &refused{http.StatusTooManyRequests, deliveryLimited, "too many deliveries: send it again later"}
+	}
+	select {
+	case h.places <- struct{}{}:
+		defer func() { <-h.places }()
+	default:
+		return "", &refused{http.StatusTooManyRequests, deliveryLimited, "too many deliveries at once: send it again later"}
+	}
+	body, err := readDelivery(w, r)
+	if err != nil {
+		return "", err
+	}
+	at := time.Now()
+	event, err := to.verified(r.Header, body, at)
+	if err != nil {
+		return "", err
+	}
+	return h.store(ctx, inbox.Delivery{Event: event, At: at, Foreign: !to.sheet.Has(event.Account, event.Mode)})
+}
+
+// readDelivery reads a body no further than it may be long.
+func readDelivery(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	large := &refused{http.StatusRequestEntityTooLarge, deliveryTooLarge, fmt.Sprintf("a delivery is at most %d bytes", maxDelivery)}
+	if r.ContentLength > maxDelivery {
+		return nil, large
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDelivery))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, large
+	case err != nil:
+		return nil, &refused{http.StatusBadRequest, deliveryUnreadable, "the body broke off"}
+	}
+	return body, nil
+}
+
+// verified asks the source whether its provider sent this.
+func (to *receiver) verified(header http.Header, body []byte, at time.Time) (recon.Event, error) {
+	event, err := to.source.Verify(header, body, at)
+	if err == nil {
+		if err = inbox.Check(event); err != nil {
+			err = &sources.Refusal{Why: sources.NotReadable, Err: err}
+		}
+	}
+	var refusal *sources.Refusal
+	switch {
+	case err == nil:
+		event.Body = body
+		return event, nil
+	case errors.As(err, &refusal):
+		return event, &refused{http.StatusBadRequest, string(refusal.Why), refusal.Error()}
+	}
+	return event, &refused{http.StatusBadRequest, deliveryUnreadable, "the delivery cannot be read"}
+}
+
+// store commits the event. What is not on disk is not acknowledged, so that the
+// provider sends it again.
+func (h *webhooks) store(ctx context.Context, d inbox.Delivery) (string, error) {
+	away := &refused{http.StatusServiceUnavailable, deliveryUnavailable, "it cannot be stored now: send it again"}
+	box := h.inbox()
+	if box == nil {
+		return "", away
+	}
+	ctx, cancel := context.WithTimeout(ctx, storeWithin)
+	defer cancel()
+	receipts, err := box.Receive(ctx, d)
+	switch {
+	case err != nil:
+		h.warn.Do(func() {
+			h.log.Warn("deliveries cannot be stored; their providers are told to send them again", "source", string(d.Event.Source), "error", err.Error())
+		})
+		return "", away
+	case receipts[0] == inbox.Repeated:
+		return deliveryRepeated, nil
+	case d.Foreign:
+		return deliveryForeign, nil
+	}
+	return deliveryStored, nil
+}
