@@ -202,7 +202,8 @@ func (a *action) joinSheet(sources []Source) {
 	} else if p.KeyLifetime > sheet.KeyLifetime {
 		a.fault("key_lifetime", "%s is longer than %s, what %s keeps", p.KeyLifetime, sheet.KeyLifetime, p.Source)
 	}
-	if p.Effect != "" && !slices.Contains(sheet.Kinds, p.Effect) {
+	// A source without kinds, such as one of JSON Lines, has every kind.
+	if p.Effect != "" && len(sheet.Kinds) > 0 && !slices.Contains(sheet.Kinds, p.Effect) {
 		a.fault("effect", "%s cannot observe %q; it observes %s", p.Source, p.Effect, strings.Join(sheet.Kinds, ", "))
 	}
 	a.checkKeys()

@@ -14,6 +14,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/escalation/slack"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 )
 
@@ -24,7 +25,9 @@ type Source struct {
 	Kind  string
 	Sheet recon.Sheet
 	// Open makes the client. It asks nobody anything.
-	Open     func(Watch) (sources.Source, error)
+	Open func(Watch) (sources.Source, error)
+	// Format is how the source's export files are written.
+	Format   files.Format
 	settings any
 	valid    bool
 }
@@ -59,15 +62,27 @@ func settings(s memberSettings) settingsOf {
 type sourceKind struct {
 	settings func() settingsOf
 	open     func(recon.SourceName, any, Watch) (sources.Source, error)
+	// format says how the source's export files are written.
+	format func(recon.SourceName, any) (files.Format, error)
 }
 
 // sourceKinds is the list of kinds of sources.
 var sourceKinds = map[string]sourceKind{
+	"files": {
+		settings: func() settingsOf { return settings(&files.Settings{}) },
+		open: func(name recon.SourceName, s any, _ Watch) (sources.Source, error) {
+			return files.New(name, *s.(*files.Settings))
+		},
+		format: func(name recon.SourceName, s any) (files.Format, error) {
+			return files.FormatOf(name, *s.(*files.Settings))
+		},
+	},
 	"stripe": {
 		settings: func() settingsOf { return settings(&stripe.Settings{}) },
 		open: func(name recon.SourceName, s any, w Watch) (sources.Source, error) {
 			return stripe.New(name, *s.(*stripe.Settings), stripe.Options{OnRequest: w})
 		},
+		format: func(name recon.SourceName, _ any) (files.Format, error) { return files.Stripe(name), nil },
 	},
 }
 
@@ -89,6 +104,10 @@ func (d *decoder) source(m member, path string) Source {
 		return out
 	}
 	out.Sheet, out.Open, out.settings, out.valid = source.Sheet(), open, own.value, true
+	if out.Format, err = kind.format(out.Name, own.value); err != nil {
+		d.fault(nil, at, "%v", err)
+	}
+	out.Format = out.Format.Of(out.Sheet)
 	return out
 }
 

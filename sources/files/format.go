@@ -1,0 +1,128 @@
+package files
+
+import (
+	"slices"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// The formats that need no column map.
+const (
+	JSONLines      = "jsonl"
+	StripeBalance  = "stripe-balance"
+	StripePayments = "stripe-payments"
+)
+
+// Format says how a file is written and whose effects it holds.
+type Format struct {
+	Name string // JSONLines, StripeBalance, StripePayments, or the name of a column map
+	// Source and System are what effects of the file are stored under.
+	Source recon.SourceName
+	System string
+	// Siblings are further sources of the same system: a JSON line may name them.
+	Siblings []recon.SourceName
+	// Accounts are those of the source; a row of another one is set aside. Empty: every
+	// account is ours. What a row does not say is that of the only account, if there is
+	// just one.
+	Accounts []recon.Account
+	// Kinds are the kinds of effects that are ours: those that some action makes. A row
+	// of another one is set aside. Empty: every kind is.
+	Kinds  []string
+	Marker string // name under which senders put our reference
+
+	encoding  string // empty: by mark, else UTF-8 unless the header proves another one
+	separator byte   // 0: the one under which the header is found
+	preamble  int    // lines before the header; -1: the header is looked for
+	numbers   numbers
+	dates     dates
+	// newLayouts make what reads one table; the header shows which. None: JSON Lines only,
+	// which every format knows.
+	newLayouts []func(*Format) layout
+	layout     layout // of the file that is being read
+}
+
+// Builtin gives a format by name, for files of a source whose settings nobody wrote:
+// numbers with a decimal point, Stripe's own exponents. It is false for other names.
+func Builtin(name string, source recon.SourceName) (Format, bool) {
+	f, err := FormatOf(source, Settings{Format: name})
+	return f, err == nil && slices.Contains(builtins, f.Name)
+}
+
+// Stripe gives the format of all that Stripe exports: JSON Lines, the itemized balance
+// report and the payments list. A file's first line shows which it is.
+func Stripe(source recon.SourceName) Format {
+	f, _ := Builtin(StripeBalance, source)
+	f.Name = "of Stripe's exports"
+	f.newLayouts = append(f.newLayouts, newStripePayments)
+	return f
+}
+
+// Of gives the format for a source that has this sheet.
+func (f Format) Of(sheet recon.Sheet) Format {
+	f.System, f.Accounts, f.Marker = sheet.System, sheet.Accounts, sheet.Marker
+	return f
+}
+
+// builtins lists the formats that need no column map.
+var builtins = []string{JSONLines, StripeBalance, StripePayments}
+
+// recognise finds the header of one of the format's tables.
+func (f *Format) recognise(head []byte) (header, bool) {
+	for i := len(f.newLayouts) - 1; i >= 0; i-- { // the first one stays where none fits
+		f.layout = f.newLayouts[i](f)
+		if h, found := findHeader(head, f); found {
+			return h, true
+		}
+	}
+	return header{}, false
+}
+
+// own sets aside what is read and not ours, and fills in where the row belongs.
+func (f *Format) own(row *Row) {
+	e := &row.Effect
+	if len(f.Kinds) > 0 && !slices.Contains(f.Kinds, e.Kind) {
+		row.setAside("no action makes a %s", recon.Noun(e.Kind))
+		return
+	}
+	if !f.has(e.Account, e.Mode) {
+		row.setAside("account %s in %s mode is none of the source's", e.Account, e.Mode)
+	}
+}
+
+func (f *Format) has(account, mode string) bool {
+	return recon.Sheet{Accounts: f.Accounts}.Has(account, mode)
+}
+
+// place gives the account and mode of a row that says them, or not. It is false where
+// the source has several and the row does not say which.
+func (f *Format) place(account, mode string) (string, string, bool) {
+	only := f.only()
+	if account == "" {
+		account = only.Account
+	}
+	if mode == "" && (only.Account == account || only.Account == "") {
+		mode = only.Mode
+	}
+	if mode == "" {
+		mode = "live"
+	}
+	return account, mode, account != ""
+}
+
+// only gives the account and the mode of a source that has just one of each, and
+// nothing for what it has several of.
+func (f *Format) only() recon.Account {
+	if len(f.Accounts) == 0 {
+		return recon.Account{Account: "default", Mode: "live"}
+	}
+	is := f.Accounts[0]
+	for _, a := range f.Accounts[1:] {
+		if a.Account != is.Account {
+			is.Account = ""
+		}
+		if a.Mode != is.Mode {
+			is.Mode = ""
+		}
+	}
+	return is
+}
