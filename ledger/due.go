@@ -65,7 +65,7 @@ ORDER BY o.operation_id`
 // most limit, each with its policy, plan, open findings and stored effects: its own,
 // and those without owner that name it or have its parent, amount and currency.
 // Sheet, Matches and Looks are left zero. The number of statements does not depend
-// on limit: one when nothing is due, else four, and two more where operations of a group
+// on limit: one when nothing is due, else five, and two more where operations of a group
 // are among them.
 func (l *Ledger) Due(ctx context.Context, s Scope, now time.Time, limit int) ([]recon.Case, error) {
 	ctx, cancel := bounded(ctx)
@@ -112,6 +112,9 @@ func (l *Ledger) cases(ctx context.Context, sql string, args ...any) ([]recon.Ca
 		return nil, err
 	}
 	if err := l.addEffects(ctx, cases); err != nil {
+		return nil, err
+	}
+	if err := l.addLate(ctx, cases); err != nil {
 		return nil, err
 	}
 	return cases, l.addFindings(ctx, cases)
@@ -250,20 +253,23 @@ func scanFinding(row pgx.CollectableRow, more ...any) (recon.Finding, error) {
 	return f, nil
 }
 
-const openFindingsSQL = `
+const standingFindingsSQL = `
 SELECT ` + findingColumns + `
 FROM reconciler.findings f
-WHERE f.tenant = $1 AND f.operation_ids && $2::text[] AND f.state NOT IN ('settled', 'ended')
+WHERE f.tenant = $1 AND f.operation_ids && $2::text[] AND f.state <> 'ended'
+	AND (f.state <> 'settled' OR f.settled_as IS DISTINCT FROM 'release')
 ORDER BY f.opened_at, f.finding_id`
 
-// addFindings gives each case the findings on it that are not settled and not ended.
+// addFindings gives each case the findings on it that have not ended, and apart those that
+// a person settled: what was accepted is not raised again. One that ended in a release
+// may be: what is sent then may come to the same end once more.
 func (l *Ledger) addFindings(ctx context.Context, cases []recon.Case) error {
 	at := make(map[recon.OperationID]int, len(cases))
 	ids := make([]string, len(cases))
 	for i, c := range cases {
 		at[c.Operation.ID], ids[i] = i, string(c.Operation.ID)
 	}
-	rows, err := l.pool.Query(ctx, openFindingsSQL, l.tenant, ids)
+	rows, err := l.pool.Query(ctx, standingFindingsSQL, l.tenant, ids)
 	if err != nil {
 		return err
 	}
@@ -273,7 +279,11 @@ func (l *Ledger) addFindings(ctx context.Context, cases []recon.Case) error {
 	}
 	for _, f := range findings {
 		for _, op := range f.Operations {
-			if i, ok := at[op]; ok {
+			i, ok := at[op]
+			switch {
+			case ok && f.State == recon.FindingSettled:
+				cases[i].Settled = append(cases[i].Settled, f)
+			case ok:
 				cases[i].Findings = append(cases[i].Findings, f)
 			}
 		}

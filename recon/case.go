@@ -35,6 +35,9 @@ type Case struct {
 	Matches []Match
 	// Looks were made in this pass or are standing coverage that answers for it.
 	Looks []Look
+	// Late are answers of senders that came when their lease was over, oldest first. They
+	// changed nothing and are kept as evidence.
+	Late  []AttemptReport
 	Check Check
 	// Findings are those on it that are not settled and have not ended.
 	Findings []Finding

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -83,8 +84,16 @@ func (v *view) newOnes(holding []recon.Finding) []recon.Finding {
 	return news
 }
 
+// same reports whether two findings say the same, whatever the order in which what
+// differs was observed and is stored.
 func same(a, b recon.Finding) bool {
-	return a.Fingerprint() == b.Fingerprint() && slices.Equal(a.Observed, b.Observed)
+	return a.Fingerprint() == b.Fingerprint() && slices.Equal(inOrder(a.Observed), inOrder(b.Observed))
+}
+
+func inOrder(list []recon.Difference) []recon.Difference {
+	return slices.SortedFunc(slices.Values(list), func(a, b recon.Difference) int {
+		return cmp.Or(cmp.Compare(a.Field, b.Field), cmp.Compare(a.Ours, b.Ours), cmp.Compare(a.Theirs, b.Theirs))
+	})
 }
 
 // concerns reports whether a finding is on this operation alone or on its group, so that
@@ -123,7 +132,9 @@ func (v *view) past(f recon.Finding, said conclusion) bool {
 	replaced := slices.ContainsFunc(said.findings, func(h recon.Finding) bool { return h.Kind == f.Kind })
 	switch f.Kind {
 	case recon.FindConflict:
-		return false // that the record was wrong stays true until a person has seen it
+		// That the record was wrong stays true until a person has seen it. A sender's word
+		// gives way to the effect itself.
+		return replaced && len(f.Effects) == 0
 	case recon.FindDuplicate:
 		return replaced || v.liveOf(f) < 2
 	case recon.FindNeverSent:
@@ -131,7 +142,11 @@ func (v *view) past(f recon.Finding, said conclusion) bool {
 	case recon.FindUnresolved:
 		explained := said.to == recon.Unknown && said.main != nil || len(said.findings) > 0
 		return !said.to.Open() || said.to == recon.Pending || explained
-	case recon.FindMismatch, recon.FindMissing, recon.FindReversed:
+	case recon.FindMissing:
+		// An audit may find a succeeded operation missing that is left as it is: that it stays
+		// succeeded says nothing new.
+		return replaced || !said.to.Open() && (said.to != v.state() || len(v.linked) > 0)
+	case recon.FindMismatch, recon.FindReversed:
 		return replaced || !said.to.Open()
 	}
 	return false

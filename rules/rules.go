@@ -17,6 +17,7 @@ type rule struct {
 type conclusion struct {
 	to       recon.State
 	main     *pair // the effect that stands for the operation
+	effectID string // what to look for by id, where no effect was seen yet
 	code     string
 	release  bool
 	reason   string
@@ -28,7 +29,7 @@ type conclusion struct {
 // effect comes before its absence, and absence before age.
 var deciding = []rule{
 	conflict, mismatch, duplicate, found, inFlight, reversed, failedEffects,
-	release, missing, neverSent, staleRelease, leaseOver,
+	lateAnswer, release, missing, neverSent, staleRelease, leaseOver,
 	unverifiable, giveUp, unresolved, refused, wait,
 }
 
@@ -67,9 +68,10 @@ func Decide(c recon.Case, now time.Time) recon.Decision {
 func (v *view) decision(name string, said conclusion) recon.Decision {
 	op := &v.c.Operation
 	d := recon.Decision{
-		Operation: op.ID, Rule: name, Reason: said.reason, From: op.State, To: said.to,
+		Operation: op.ID, Rule: name, Reason: said.reason, From: op.State, To: said.to, EffectID: said.effectID,
 		ErrorCode: said.code, Release: said.release, LookIDs: said.looks,
 	}
+	said.findings = append(said.findings, v.disagreements()...)
 	if said.main != nil && said.main.effect.ID != op.EffectID {
 		d.EffectID = said.main.effect.ID
 	}
