@@ -77,15 +77,15 @@ type PersonAction struct {
 	Action    string            // of an operation that adopt makes, where several fit
 	// Seen is what a look for Effect brought just now; nil: nobody looked.
 	Seen *Seen
+	// Mismatch is the finding that the effect would be on the operation. It is settled
+	// together with the decision of two people to take it all the same; nil: it is equal.
+	Mismatch *recon.Finding
 }
 
 // Seen is the answer to a look for one effect by its id.
 type Seen struct {
 	Look   recon.Look
 	Effect *recon.Effect // nil: it was not found
-	// Mismatch is the finding that the effect would be on the operation, settled together
-	// with the decision of two people to take it all the same; nil: it is equal.
-	Mismatch *recon.Finding
 }
 
 // PersonOutcome is what became of a person's action.
@@ -176,19 +176,18 @@ func (a PersonAction) row() (personRow, error) {
 	if r.Key == "" {
 		r.Key = uuid.NewString() // a lost answer is asked for again under it
 	}
-	if a.Seen == nil {
+	if a.Seen != nil {
+		look := lookRowOf(a.Seen.Look)
+		r.Look = &look
+		if a.Seen.Effect != nil {
+			effect := rowOf(*a.Seen.Effect)
+			r.Seen = &effect
+		}
+	}
+	if a.Mismatch == nil {
 		return r, nil
 	}
-	look := lookRowOf(a.Seen.Look)
-	r.Look = &look
-	if a.Seen.Effect != nil {
-		effect := rowOf(*a.Seen.Effect)
-		r.Seen = &effect
-	}
-	if a.Seen.Mismatch == nil {
-		return r, nil
-	}
-	mismatch, err := findingRowOf(*a.Seen.Mismatch, a.Seen.Mismatch.Fingerprint())
+	mismatch, err := findingRowOf(*a.Mismatch, a.Mismatch.Fingerprint())
 	r.Mismatch = &mismatch
 	return r, err
 }

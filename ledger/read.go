@@ -216,30 +216,3 @@ func scanLook(row pgx.CollectableRow) (recon.Look, error) {
 	}
 	return k, nil
 }
-
-const findingsSQL = `
-SELECT ` + findingColumns + `, f.ended_at, f.settled_at, f.settled_by, f.settled_as, f.level, f.assignee
-FROM reconciler.findings f
-WHERE f.tenant = $1
-	AND ($2::text = '' OR f.source = $2)
-	AND (cardinality($3::text[]) = 0 OR f.kind = ANY ($3))
-	AND (cardinality($4::text[]) = 0 OR f.state = ANY ($4))
-	AND ($5::text = '' OR f.operation_ids @> ARRAY[$5::text])
-ORDER BY f.opened_at DESC, f.finding_id DESC
-LIMIT $6`
-
-// Findings lists findings, newest first.
-func (l *Ledger) Findings(ctx context.Context, f FindingFilter) ([]FindingRow, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	scan := func(row pgx.CollectableRow) (FindingRow, error) {
-		var r FindingRow
-		var err error
-		r.Finding, err = scanFinding(row, instant(&r.EndedAt), instant(&r.SettledAt), text(&r.SettledBy), text(&r.SettledAs),
-			number(&r.Level), text(&r.Assignee))
-		return r, err
-	}
-	rows, err := collect(ctx, l.pool, scan, findingsSQL, l.tenant, string(f.Source), texts(f.Kinds), texts(f.States),
-		string(f.Operation), listLimit(f.Limit))
-	return rows, l.fault("list findings", err)
-}

@@ -162,6 +162,23 @@ type FindingRow struct {
 	SettledAs string
 	Level     int // the highest step of the escalation ladder that was taken
 	Assignee  string
+	// Until when a person acknowledged it or put it off; zero: they did not.
+	AcknowledgedUntil time.Time
+	SnoozedUntil      time.Time
+	Proposal          *Proposal // what waits for a second person; nil: nothing
+}
+
+// StateAt is where the finding stands at a time: what was put off for a while is open
+// again once that is over, also before anybody has written it.
+func (r FindingRow) StateAt(now time.Time) recon.FindingState {
+	until := r.SnoozedUntil
+	if r.State == recon.FindingAcknowledged {
+		until = r.AcknowledgedUntil
+	}
+	if !until.IsZero() && !until.After(now) {
+		return recon.FindingOpen
+	}
+	return r.State
 }
 
 // Snapshot is one reading of what the gauges show. Times are zero where there is none.

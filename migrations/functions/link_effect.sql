@@ -7,7 +7,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
     UPDATE reconciler.effects e SET owner = op.operation_id, ignored = false
         WHERE e.tenant = op.tenant AND e.system = identity ->> 'system' AND e.account = identity ->> 'account'
-            AND e.mode = identity ->> 'mode' AND e.id = identity ->> 'id' AND e.owner IS DISTINCT FROM op."group";
+            AND e.mode = identity ->> 'mode' AND e.id = identity ->> 'id' AND (op."group" IS NULL OR e.owner IS DISTINCT FROM op."group");
     IF FOUND THEN
         INSERT INTO reconciler.matches (tenant, system, account, mode, effect_id, operation_id, basis, certainty, role, look_id, at)
             VALUES (op.tenant, identity ->> 'system', identity ->> 'account', identity ->> 'mode', identity ->> 'id',

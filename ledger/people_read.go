@@ -1,0 +1,198 @@
+package ledger
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// Proposal is what one person wants done with a finding, until a second one says the
+// same.
+type Proposal struct {
+	Verb      Verb              `json:"verb"`
+	Person    string            `json:"person"`
+	At        time.Time         `json:"at"`
+	Reason    string            `json:"reason"`
+	Two       string            `json:"two"` // why a second person is needed
+	Operation recon.OperationID `json:"operation_id,omitempty"`
+	Effect    string            `json:"effect_id,omitempty"`
+}
+
+// PersonAct is one thing that a person did with a finding.
+type PersonAct struct {
+	At         time.Time         `json:"at"`
+	Person     string            `json:"person"`
+	Verb       Verb              `json:"verb"`
+	Reason     string            `json:"reason,omitempty"`
+	Via        string            `json:"via,omitempty"`
+	Role       string            `json:"role,omitempty"` // of the database, that logged in
+	Proposed   bool              `json:"proposed,omitempty"`
+	Two        string            `json:"two,omitempty"`
+	ProposedBy string            `json:"proposed_by,omitempty"`
+	Operation  recon.OperationID `json:"operation_id,omitempty"`
+	Effect     string            `json:"effect_id,omitempty"`
+	Look       string            `json:"look_id,omitempty"`
+	Assignee   string            `json:"assignee,omitempty"`
+	Until      *time.Time        `json:"until,omitempty"`
+}
+
+// FindingStory is one finding with everything that a person needs to decide on it.
+type FindingStory struct {
+	FindingRow
+	Effects []recon.Effect // those that it names, as they are stored
+	Stories []recon.Story  // of its operations, the first maxStories of them
+	Acts    []PersonAct    // who did what, oldest first
+}
+
+// maxStories bounds what is read for one finding; its list of ids is whole.
+const maxStories = 10
+
+const listFindingColumns = findingColumns + `, f.ended_at, f.settled_at, f.settled_by, f.settled_as, f.ending, f.level, f.assignee,
+	f.acknowledged_until, f.snoozed_until, f.proposal`
+
+const findingsSQL = `
+SELECT ` + listFindingColumns + `
+FROM reconciler.findings f
+WHERE f.tenant = $1
+	AND ($2::text = '' OR f.source = $2)
+	AND (cardinality($3::text[]) = 0 OR f.kind = ANY ($3))
+	AND (cardinality($4::text[]) = 0 OR f.state = ANY ($4))
+	AND ($5::text = '' OR f.operation_ids @> ARRAY[$5::text])
+ORDER BY f.opened_at DESC, f.finding_id DESC
+LIMIT $6`
+
+// Findings lists findings, newest first.
+func (l *Ledger) Findings(ctx context.Context, f FindingFilter) ([]FindingRow, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	rows, err := collect(ctx, l.pool, scanFindingRow, findingsSQL, l.tenant, string(f.Source), texts(f.Kinds), texts(f.States),
+		string(f.Operation), listLimit(f.Limit))
+	return rows, l.fault("list findings", err)
+}
+
+func scanFindingRow(row pgx.CollectableRow) (FindingRow, error) {
+	var r FindingRow
+	var ending string
+	var proposal []byte
+	var err error
+	r.Finding, err = scanFinding(row, instant(&r.EndedAt), instant(&r.SettledAt), text(&r.SettledBy), text(&r.SettledAs), text(&ending),
+		number(&r.Level), text(&r.Assignee), instant(&r.AcknowledgedUntil), instant(&r.SnoozedUntil), &proposal)
+	r.Ending = ending
+	if err == nil && proposal != nil {
+		err = json.Unmarshal(proposal, &r.Proposal)
+	}
+	return r, err
+}
+
+const (
+	findingSQL = `
+SELECT ` + listFindingColumns + `
+FROM reconciler.findings f
+WHERE f.tenant = $1 AND f.finding_id = $2`
+
+	namedEffectsSQL = `
+SELECT ` + effectColumns + `
+FROM reconciler.effects e
+WHERE e.tenant = $1 AND e.id = ANY ($2::text[])
+ORDER BY e.created_at, e.system, e.account, e.mode, e.id`
+
+	personActsSQL = `
+SELECT a.at, a.person, a.verb, a.details
+FROM reconciler.person_actions a
+WHERE a.tenant = $1 AND a.finding_id = $2
+ORDER BY a.at, a.action_key`
+)
+
+// Finding gives one finding as it is listed (*NotFoundError).
+func (l *Ledger) Finding(ctx context.Context, id string) (FindingRow, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	row, err := l.findingOf(ctx, l.pool, id)
+	return row, l.fault("read finding "+id, err)
+}
+
+func (l *Ledger) findingOf(ctx context.Context, q querier, id string) (FindingRow, error) {
+	rows, err := collect(ctx, q, scanFindingRow, findingSQL, l.tenant, id)
+	if err == nil && len(rows) == 0 {
+		err = &NotFoundError{What: "finding", ID: id}
+	}
+	if err != nil {
+		return FindingRow{}, err
+	}
+	return rows[0], nil
+}
+
+// EffectsByID gives the stored effects with this id; the same id in another account or
+// mode is another effect.
+func (l *Ledger) EffectsByID(ctx context.Context, id string) ([]recon.Effect, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	effects, err := collect(ctx, l.pool, scanEffect, namedEffectsSQL, l.tenant, []string{id})
+	return effects, l.fault("read effect "+id, err)
+}
+
+// FindingStory tells everything about one finding, as of one moment (*NotFoundError).
+func (l *Ledger) FindingStory(ctx context.Context, id string) (FindingStory, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	op := "read finding " + id
+	tx, err := l.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
+	if err != nil {
+		return FindingStory{}, l.fault(op, err)
+	}
+	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it only read
+	var s FindingStory
+	if err := l.findingStory(ctx, tx, id, &s); err != nil {
+		return FindingStory{}, l.fault(op, err)
+	}
+	return s, nil
+}
+
+func (l *Ledger) findingStory(ctx context.Context, tx pgx.Tx, id string, s *FindingStory) (err error) {
+	if s.FindingRow, err = l.findingOf(ctx, tx, id); err != nil {
+		return err
+	}
+	ids := make([]string, 0, len(s.FindingRow.Effects))
+	named := make(map[recon.EffectRef]bool, len(s.FindingRow.Effects))
+	for _, e := range s.FindingRow.Effects {
+		ids = append(ids, e.ID)
+		e.Source = "" // an export and an API of one provider show the same effect
+		named[e] = true
+	}
+	effects, err := collect(ctx, tx, scanEffect, namedEffectsSQL, l.tenant, ids)
+	if err != nil {
+		return err
+	}
+	for _, e := range effects {
+		ref := e.Ref()
+		ref.Source = ""
+		if named[ref] {
+			s.Effects = append(s.Effects, e)
+		}
+	}
+	for i, op := range s.Operations {
+		if i == maxStories {
+			break
+		}
+		var story recon.Story
+		if err := l.storyOf(ctx, tx, op, &story); err != nil {
+			return err
+		}
+		s.Stories = append(s.Stories, story)
+	}
+	s.Acts, err = collect(ctx, tx, scanAct, personActsSQL, l.tenant, id)
+	return err
+}
+
+func scanAct(row pgx.CollectableRow) (PersonAct, error) {
+	var a PersonAct
+	var details []byte
+	if err := row.Scan(instant(&a.At), text(&a.Person), text(&a.Verb), &details); err != nil {
+		return a, err
+	}
+	return a, json.Unmarshal(details, &a)
+}
