@@ -45,7 +45,7 @@ func (b *Batch) check() error {
 	if b.Now.IsZero() {
 		return &UsageError{"ledger: a batch needs the time of its pass"}
 	}
-	if b.SourceState != nil && b.Hold.Source == "" {
+	if (b.SourceState != nil || b.List != nil) && b.Hold.Source == "" {
 		return &UsageError{"ledger: a source's state is written under its hold only"}
 	}
 	seen := make(map[recon.OperationID]bool, len(b.Decisions))
@@ -88,6 +88,9 @@ func startAnew(err error) bool {
 func (l *Ledger) recordIn(ctx context.Context, tx pgx.Tx, b Batch) (Recorded, error) {
 	out := newRecorded()
 	if err := l.checkHold(ctx, tx, b.Hold, b.SourceState); err != nil {
+		return out, err
+	}
+	if err := l.saveList(ctx, tx, b.Hold.Source, b.List); err != nil {
 		return out, err
 	}
 	ops, err := l.lockOperations(ctx, tx, b.Decisions)

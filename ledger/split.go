@@ -86,7 +86,9 @@ func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error) error {
 		_, err := l.recordOnce(ctx, b)
 		return err
 	}
-	left, right := b, Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now}
+	// Where the list goes on is written last: what was not stored by then is read again.
+	left, right := b, Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now, List: b.List}
+	left.List = nil
 	half := len(b.Effects) / 2
 	left.Effects, right.Effects = b.Effects[:half], b.Effects[half:]
 	left.Raw, right.Raw = rawOf(b.Raw, left.Effects), rawOf(b.Raw, right.Effects)
@@ -99,7 +101,7 @@ func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error) error {
 
 func (b *Batch) empty() bool {
 	return len(b.Looks) == 0 && len(b.Effects) == 0 && len(b.Coverage) == 0 && len(b.Findings) == 0 && len(b.Ends) == 0 &&
-		len(b.Notices) == 0 && b.SourceState == nil
+		len(b.Notices) == 0 && b.SourceState == nil && b.List == nil
 }
 
 // apart splits what rests on decisions from what stands by itself.

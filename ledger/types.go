@@ -65,6 +65,9 @@ type Batch struct {
 	Notices  []recon.Notice
 	// SourceState replaces the source's; nil leaves it. It needs a Hold.
 	SourceState *SourceState
+	// List is how far a list of the source was read with this batch; nil: none was. It
+	// needs a Hold.
+	List *ListState
 }
 
 // Recorded says what became of a batch.

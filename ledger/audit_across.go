@@ -1,0 +1,194 @@
+package ledger
+
+import (
+	"context"
+	_ "embed"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+const (
+	// acrossTimeout bounds a statement that looks at a whole window at once.
+	acrossTimeout = 30 * time.Minute
+	// sortMemory is what such a statement may take at the server before it writes to disk.
+	sortMemory = `SET LOCAL work_mem = '64MB'`
+	// maxGroup bounds what is held of one intent or one target at a time.
+	maxGroup = 2000
+	// overlapGroup is how much of a larger group is held again with its next part, so that
+	// neighbours meet.
+	overlapGroup = 32
+)
+
+//go:embed sql/audit_twins.sql
+var auditTwinsSQL string
+
+// AuditTwins gives, group by group, operations of a window that may be one intent done
+// twice, with those up to within outside it. A group larger than some thousands comes in
+// parts that overlap.
+func (l *Ledger) AuditTwins(ctx context.Context, s AuditScope, within time.Duration, each func([]recon.OperationID) error) error {
+	var group []recon.OperationID
+	var last int64
+	flush := func(keep int) error {
+		if len(group) > 1 {
+			if err := each(group); err != nil {
+				return err
+			}
+		}
+		group = append([]recon.OperationID(nil), group[len(group)-min(keep, len(group)):]...)
+		return nil
+	}
+	var intent int64
+	var id recon.OperationID
+	err := l.across(ctx, auditTwinsSQL, []any{&intent, nil, text(&id)}, func() error {
+		var err error
+		if intent != last {
+			err, last = flush(0), intent
+		} else if len(group) >= maxGroup {
+			err = flush(overlapGroup)
+		}
+		group = append(group, id)
+		return err
+	}, l.tenant, string(s.Source), stored(s.Window.From), stored(s.Window.To), within)
+	if err == nil {
+		err = flush(0)
+	}
+	return l.fault("look for suspected duplicates", err)
+}
+
+// across streams the rows of one statement over a window.
+func (l *Ledger) across(ctx context.Context, sql string, into []any, each func() error, args ...any) error {
+	if _, bound := ctx.Deadline(); !bound {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, acrossTimeout)
+		defer cancel()
+	}
+	return l.inTx(ctx, func(tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, sortMemory); err != nil {
+			return err
+		}
+		rows, err := tx.Query(ctx, sql, args...)
+		if err != nil {
+			return err
+		}
+		_, err = pgx.ForEachRow(rows, into, each)
+		return err
+	})
+}
+
+// FailedEffect is a failed effect with what it was for.
+type FailedEffect struct {
+	Effect    recon.Effect
+	Operation recon.OperationID
+	Target    string // the operation's, else the effect's
+}
+
+// Effects of targets for which three and more failed.
+const auditFailedSQL = `
+SELECT f.target, f.operation_id, ` + effectColumns + `
+FROM (
+	SELECT e.*, coalesce(o.target, e.target) AS target_of, o.operation_id,
+		count(*) OVER (PARTITION BY e.kind, e.mode, coalesce(o.target, e.target)) AS failures
+	FROM reconciler.effects e
+	LEFT JOIN reconciler.operations o ON o.tenant = $1 AND o.operation_id = e.owner
+	WHERE e.tenant = $1 AND e.source = $2 AND e.status = 'failed' AND e.created_at >= $3 AND e.created_at < $4
+		AND coalesce(o.target, e.target) IS NOT NULL
+) e
+CROSS JOIN LATERAL (SELECT e.target_of AS target, e.operation_id) f
+WHERE e.failures >= 3
+ORDER BY e.kind, e.mode, f.target, e.created_at, e.id`
+
+// AuditFailed gives, target by target, the failed effects of a source in a window, of
+// targets with three and more.
+func (l *Ledger) AuditFailed(ctx context.Context, s AuditScope, each func([]FailedEffect) error) error {
+	var group []FailedEffect
+	var f FailedEffect
+	into := append([]any{text(&f.Target), text(&f.Operation)}, effectFields(&f.Effect)...)
+	other := func() bool {
+		if len(group) == 0 {
+			return false
+		}
+		was := group[0]
+		return was.Target != f.Target || was.Effect.Kind != f.Effect.Kind || was.Effect.Mode != f.Effect.Mode
+	}
+	err := l.across(ctx, auditFailedSQL, into, func() error {
+		var err error
+		if other() {
+			err, group = each(group), nil
+		}
+		if len(group) < maxGroup {
+			group = append(group, f)
+		}
+		f.Effect = recon.Effect{} // its slices belong to what was kept
+		return err
+	}, l.tenant, string(s.Source), stored(s.Window.From), stored(s.Window.To))
+	if err == nil && len(group) > 0 {
+		err = each(group)
+	}
+	return l.fault("look for what keeps failing", err)
+}
+
+// A finding that no operation's judgement ends is over when what it tells is no longer
+// so: an orphan that belongs to somebody or came to nothing, and operations of which at
+// most one still has an effect.
+const auditOverSQL = `
+SELECT f.fingerprint FROM reconciler.findings f
+JOIN reconciler.effects e ON e.tenant = $1 AND e.id = f.effect_ids[1] AND e.source = $2
+	AND e.account = f.effects -> 0 ->> 'account' AND e.mode = f.effects -> 0 ->> 'mode'
+WHERE f.tenant = $1 AND f.source = $2 AND f.kind = 'orphan' AND f.state NOT IN ('settled', 'ended')
+	AND (e.owner IS NOT NULL OR e.status = 'failed')
+UNION ALL
+SELECT f.fingerprint FROM reconciler.findings f
+WHERE f.tenant = $1 AND f.source = $2 AND f.kind = 'duplicate' AND f.certainty = 'suspected' AND f.state NOT IN ('settled', 'ended')
+	AND (SELECT count(DISTINCT e.owner) FROM reconciler.effects e
+		WHERE e.tenant = $1 AND e.owner = ANY (f.operation_ids) AND e.status IN ('in_flight', 'completed')) < 2
+ORDER BY 1`
+
+// AuditOver gives the fingerprints of open orphans and suspected duplicates of a source
+// that are over.
+func (l *Ledger) AuditOver(ctx context.Context, source recon.SourceName) ([]string, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	rows, err := l.pool.Query(ctx, auditOverSQL, l.tenant, string(source))
+	if err != nil {
+		return nil, l.fault("look for findings that are over", err)
+	}
+	over, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return over, l.fault("look for findings that are over", err)
+}
+
+const findingsBySQL = `
+SELECT ` + findingColumns + `, f.fingerprint, f.settled_as
+FROM reconciler.findings f
+WHERE f.tenant = $1 AND f.fingerprint = ANY ($2::text[])`
+
+// StoredFinding is a finding as it stands in the ledger, and how a person settled it.
+type StoredFinding struct {
+	recon.Finding
+	SettledAs string
+}
+
+// FindingsBy gives findings by fingerprint, whatever their state.
+func (l *Ledger) FindingsBy(ctx context.Context, fingerprints []string) (map[string]StoredFinding, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	out := map[string]StoredFinding{}
+	if len(fingerprints) == 0 {
+		return out, nil
+	}
+	rows, err := l.pool.Query(ctx, findingsBySQL, l.tenant, fingerprints)
+	if err != nil {
+		return nil, l.fault("read findings", err)
+	}
+	var fingerprint string
+	_, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
+		var s StoredFinding
+		var err error
+		s.Finding, err = scanFinding(row, &fingerprint, text(&s.SettledAs))
+		out[fingerprint] = s
+		return struct{}{}, err
+	})
+	return out, l.fault("read findings", err)
+}
