@@ -73,6 +73,14 @@ func (v *view) covered(l *recon.Look, a recon.Ability) bool {
 	return !l.Window.From.After(first) && !l.Window.To.Before(end)
 }
 
+// Span is the time in which an effect of an operation can have come to be: from its first
+// attempt, less what clocks may differ, to the last moment at which a request can still
+// have been working.
+func Span(c recon.Case) (first, last time.Time) {
+	v := view{c: c}
+	return c.Operation.FirstPossible(), v.lastPossible()
+}
+
 // lastPossible is the latest moment at which a request of ours can still have been
 // working: a process that was stopped may wake within its lease and send.
 func (v *view) lastPossible() time.Time {

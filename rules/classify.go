@@ -48,6 +48,8 @@ type Place string
 const (
 	PlaceSeen   Place = "seen"
 	PlaceUnseen Place = "unseen"
+	// PlaceYoung was seen before everything that was sent could be seen in it.
+	PlaceYoung Place = "young"
 )
 
 // Judged is what an audit says of one operation.
@@ -118,6 +120,8 @@ func (v *view) classWithout(place Place) Class {
 		return ClassUnseen
 	case op.State == recon.Failed:
 		return ClassFailed
+	case op.State == recon.Succeeded && place == PlaceYoung:
+		return ClassNotYet
 	case op.State == recon.Succeeded || v.absent():
 		return ClassMissing
 	case v.unsent():

@@ -71,6 +71,7 @@ type pass struct {
 	fault   string             // why the source was blind last: a kind of fault
 	detail  string             // and what happened, for people
 	out     Outcome
+	whole   any // what the run's row keeps instead of out; nil: out
 	changed int
 	past    map[recon.OperationID]bool // taken and possibly still due: not again in this run
 	lists   []recon.Look               // complete lists of this run, which answer for later batches
@@ -146,11 +147,8 @@ func (p *pass) beat() {
 			return
 		case <-tick.C:
 		}
-		hold, err := p.Ledger.RenewSource(p.alive, p.held(), holdFor)
+		err := p.renew()
 		if err == nil {
-			p.mu.Lock()
-			p.hold = hold
-			p.mu.Unlock()
 			_, err = p.Ledger.HeartbeatRun(p.alive, p.run, holdFor)
 		}
 		var stale *ledger.StaleHoldError
@@ -163,6 +161,24 @@ func (p *pass) beat() {
 			p.log().WarnContext(p.alive, "could not renew the hold", "source", p.out.Source, "error", err)
 		}
 	}
+}
+
+// renew prolongs the hold, if the run has the source now.
+func (p *pass) renew() error {
+	had := p.held()
+	if had.Token == 0 {
+		return nil
+	}
+	hold, err := p.Ledger.RenewSource(p.alive, had, holdFor)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.hold.Token != had.Token {
+		return nil // given back meanwhile
+	}
+	if err == nil {
+		p.hold = hold
+	}
+	return err
 }
 
 func (p *pass) held() ledger.Hold {
@@ -189,7 +205,11 @@ func (p *pass) end(ctx context.Context, failure error) (Outcome, error) {
 	if failure != nil {
 		end.Outcome, end.Error = ledger.RunFailed, failure.Error()
 	}
-	counts, err := json.Marshal(p.out)
+	var document any = p.out
+	if p.whole != nil {
+		document = p.whole
+	}
+	counts, err := json.Marshal(document)
 	if err != nil {
 		return p.out, errors.Join(failure, fmt.Errorf("write the counts of the run: %w", err))
 	}

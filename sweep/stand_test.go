@@ -35,6 +35,7 @@ type stand struct {
 	pool   *pgxpool.Pool
 	stripe *stripetest.Server
 	sweep  *Sweep
+	policy recon.Policy
 	count  *counter
 
 	mu sync.Mutex // guards at
@@ -72,6 +73,7 @@ func newStand(t *testing.T, options ...standOption) *stand {
 	for _, option := range options {
 		option(&policy)
 	}
+	s.policy = policy
 	body, err := json.Marshal(policy)
 	if err != nil {
 		t.Fatal(err)

@@ -1,0 +1,237 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/rules"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+// Accounts is what an audit reads of the ledger besides what a sweep does.
+// [ledger.Ledger] is one.
+type Accounts interface {
+	Cases(ctx context.Context, ids []recon.OperationID) ([]recon.Case, error)
+	Named(ctx context.Context, effects []recon.Effect) ([]recon.OperationID, error)
+	Known(ctx context.Context, ids []recon.EffectIdentity) (map[recon.EffectIdentity]recon.Effect, error)
+	ListStates(ctx context.Context, source recon.SourceName) ([]ledger.ListState, error)
+	Coverage(ctx context.Context, s ledger.AuditScope) ([]recon.Coverage, error)
+	FirstOperation(ctx context.Context, source recon.SourceName) (time.Time, error)
+	FindingsBy(ctx context.Context, fingerprints []string) (map[string]ledger.StoredFinding, error)
+	AuditOperations(ctx context.Context, s ledger.AuditScope, after ledger.AuditPlace, limit int) (ledger.AuditChunk, error)
+	AuditOwned(ctx context.Context, s ledger.AuditScope) (int, error)
+	AuditAny(ctx context.Context, s ledger.AuditScope) (bool, error)
+	AuditShelf(ctx context.Context, s ledger.AuditScope, after ledger.AuditPlace, limit int) ([]recon.Effect, error)
+	AuditOutside(ctx context.Context, s ledger.AuditScope, after ledger.AuditPlace, limit int) (ledger.AuditPiece, error)
+	AuditTwins(ctx context.Context, s ledger.AuditScope, within time.Duration, each func([]recon.OperationID) error) error
+	AuditFailed(ctx context.Context, s ledger.AuditScope, each func([]ledger.FailedEffect) error) error
+	AuditOver(ctx context.Context, source recon.SourceName) ([]string, error)
+}
+
+var _ Accounts = (*ledger.Ledger)(nil)
+
+// Audit accounts for everything at one source, both ways: every operation and every
+// effect of a window is put into one class, by the same rules as in a sweep, and what is
+// wrong is told. Its fields are set once; it may then run again and again, one run at a
+// time.
+type Audit struct {
+	*Sweep
+	Accounts Accounts
+	// Policies are those of the source's actions: the kinds to list, and how long an
+	// effect may wait for its operation.
+	Policies []recon.Policy
+	Zone     *time.Location // nil: UTC; windows are told in it
+	// Recover reads the provider's feed of changes into the inbox, and gives the ranges of
+	// which the feed could not be read. Nil: the source has none.
+	Recover func(ctx context.Context, now func() time.Time) ([]CompareUnseen, error)
+}
+
+// AuditOptions are those of one audit.
+type AuditOptions struct {
+	// Now gives the time that decisions, ages and windows are judged by.
+	Now func() time.Time
+	// Tick makes the run the only one of its time; empty: a manual run.
+	Tick string
+	// Window is what is counted; a side that is zero is chosen: from the last complete
+	// point less the overlap, to what the provider is sure to show by now.
+	Window recon.Window
+}
+
+// Run makes one audit. Each step ends in a ledger in which the next run goes on; stopping
+// between any two of them and running again ends in the same ledger. An error that comes
+// with a result says how far the run got. *ledger.RunningError and *ledger.HeldError say
+// that another run holds the place, *WindowError that the window cannot be audited.
+func (a *Audit) Run(ctx context.Context, o AuditOptions) (AuditResult, error) {
+	u, err := a.open(ctx, o)
+	if err != nil {
+		return AuditResult{}, err
+	}
+	return u.close(ctx, u.account(u.alive))
+}
+
+// account is the whole control flow of an audit.
+func (u *audit) account(ctx context.Context) error {
+	for _, step := range []struct {
+		name string
+		do   func(context.Context) error
+	}{
+		{"choose", u.choose},         // the window, by how far the lists were read
+		{"list", u.list},             // everything there, page by page, paired as it is saved
+		{"recover", u.recover},       // what the provider tells of changes
+		{"give back", u.giveBack},    // from here on nobody is asked
+		{"pair", u.pairShelf},        // what other ways brought and nobody paired
+		{"operations", u.operations}, // each into its class
+		{"effects", u.effects},       // those that are not of these operations
+		{"across", u.across},         // what no single operation shows
+		{"over", u.over},             // findings that no longer hold
+		{"tell", u.tell},
+	} {
+		if err := step.do(ctx); err != nil {
+			return fmt.Errorf("audit of %s: %w", u.out.Source, err)
+		}
+		if err := u.step(step.name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// audit is one run while it goes on.
+type audit struct {
+	*pass
+	of          *Audit
+	span        span
+	at          time.Time                              // when everything was read: it is judged by this
+	seen        []recon.Look                           // complete lists of this run, which answer for operations
+	standing    []recon.Coverage                       // and what was seen completely before
+	empty       bool                                   // the source has operations, and no effect at all
+	hints       map[recon.EffectIdentity][]recon.Match // what effects without owner could be
+	result      AuditResult
+	since       time.Time // the source is held without a break
+	opened      int       // findings that belong to no decision
+	walkOutside bool      // effects of the window belong to operations that are not in it
+}
+
+// open takes the run's place and the source.
+func (a *Audit) open(ctx context.Context, o AuditOptions) (*audit, error) {
+	if o.Window.To.After(o.Now()) {
+		_, err := spanOf(o.Window, o.Now(), o.Now(), 0, 0)
+		return nil, err
+	}
+	p, err := a.begin(ctx, Options{Now: o.Now, Tick: o.Tick}, "audit", "")
+	if err != nil {
+		return nil, err
+	}
+	zone := a.Zone
+	if zone == nil {
+		zone = time.UTC
+	}
+	return &audit{
+		pass: p, of: a, span: span{counted: o.Window}, since: time.Now(),
+		hints: map[recon.EffectIdentity][]recon.Match{}, result: newAuditResult(p.out.Source, zone),
+	}, nil
+}
+
+// close ends the run; its row keeps the whole result.
+func (u *audit) close(ctx context.Context, failure error) (AuditResult, error) {
+	u.result.DurationMS = time.Since(u.started).Milliseconds()
+	u.whole = u.result
+	_, err := u.end(ctx, failure)
+	return u.result, err
+}
+
+// choose gives the run its window.
+func (u *audit) choose(ctx context.Context) error {
+	states, err := u.states(ctx)
+	if err != nil {
+		return err
+	}
+	last := lastComplete(u.toList(), states)
+	if last.IsZero() {
+		last, err = u.of.Accounts.FirstOperation(ctx, u.out.Source)
+		if err != nil {
+			return err
+		}
+	}
+	now := u.options.Now()
+	if last.IsZero() || last.After(now) {
+		last = now.Add(-firstWindow)
+	}
+	u.span, err = spanOf(u.span.counted, last, now, u.lag(), u.grace())
+	u.result.window(u.span.counted)
+	return err
+}
+
+// lag is after how long the provider is sure to show by a list what exists.
+func (u *audit) lag() time.Duration {
+	ability, _ := u.Source.Sheet().Ability(recon.ByList)
+	return ability.Lag.Std()
+}
+
+// grace is the longest time for which an effect may wait for its operation.
+func (u *audit) grace() time.Duration {
+	var longest time.Duration
+	for _, p := range u.of.Policies {
+		longest = max(longest, p.Grace.Std())
+	}
+	return longest
+}
+
+func (u *audit) scope() ledger.AuditScope {
+	return ledger.AuditScope{Source: u.out.Source, Window: u.span.counted}
+}
+
+// toList are the lists that show all effects of the source's actions; for a source that
+// cannot list, one that stands for the audit itself.
+func (u *audit) toList() []sources.List {
+	lister, can := u.Source.(sources.Lister)
+	if !can {
+		return []sources.List{{}}
+	}
+	return lister.Lists(u.kinds())
+}
+
+// kinds are the kinds of effects that the source's actions make.
+func (u *audit) kinds() []string {
+	seen := map[string]bool{}
+	var kinds []string
+	for _, p := range u.of.Policies {
+		if !seen[p.Effect] {
+			seen[p.Effect] = true
+			kinds = append(kinds, p.Effect)
+		}
+	}
+	return kinds
+}
+
+// graceOf is how long an effect of a kind may wait for its operation.
+func (u *audit) graceOf(kind string) time.Duration {
+	grace, found := time.Duration(0), false
+	for _, p := range u.of.Policies {
+		if p.Effect == kind || p.Effect == "" {
+			grace, found = max(grace, p.Grace.Std()), true
+		}
+	}
+	if !found {
+		return recon.DefaultPolicy().Grace.Std()
+	}
+	return grace
+}
+
+// ownership says whether an effect without operation is one of ours to explain.
+func (u *audit) ownership(e *recon.Effect, known map[recon.EffectIdentity]recon.Effect) rules.Ownership {
+	if e.CausedBy != "" {
+		cause := e.Identity()
+		cause.ID = e.CausedBy
+		if _, there := known[cause]; there {
+			return rules.Explained
+		}
+	}
+	if !u.Source.Sheet().Has(e.Account, e.Mode) {
+		return rules.NotOurs
+	}
+	return rules.Ours
+}

@@ -1,0 +1,114 @@
+package sweep
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/rules"
+)
+
+const (
+	// twinsWithin is how far from each other two operations of one intent are looked for:
+	// what rules call a retry.
+	twinsWithin = 24 * time.Hour
+	// failingSince is how far back failures of a target are read, so that a target that
+	// keeps failing is the same finding every night.
+	failingSince = 400 * 24 * time.Hour
+)
+
+// across tells what no single operation shows: intents that were done twice under two
+// operations, and what fails again and again.
+func (u *audit) across(ctx context.Context) error {
+	within := twinsWithin
+	for _, p := range u.of.Policies {
+		within = max(within, p.DuplicateWithin.Std())
+	}
+	err := u.of.Accounts.AuditTwins(ctx, u.scope(), within, func(ids []recon.OperationID) error { return u.suspects(ctx, ids) })
+	if err != nil {
+		return err
+	}
+	scope := u.scope()
+	scope.Window.From = scope.Window.To.Add(-failingSince)
+	return u.of.Accounts.AuditFailed(ctx, scope, func(list []ledger.FailedEffect) error { return u.failing(ctx, list) })
+}
+
+// suspects looks at operations of one intent.
+func (u *audit) suspects(ctx context.Context, ids []recon.OperationID) error {
+	var done []rules.Done
+	var ours []recon.Operation
+	var theirs []recon.Effect
+	for part := range slices.Chunk(ids, u.batchSize()) {
+		cases, err := u.of.Accounts.Cases(ctx, part)
+		if err != nil {
+			return err
+		}
+		for _, c := range pair(cases, nil, nil) {
+			d := rules.Done{Operation: c.Operation, Within: c.Policy.DuplicateWithin.Std()}
+			for _, m := range c.Matches {
+				if e, there := effectOf(c, m.Effect); there && binds(m, c.Operation) && e.Status == recon.Completed {
+					d.Effects = append(d.Effects, e)
+				}
+			}
+			if len(d.Effects) > 0 {
+				done = append(done, d)
+				ours, theirs = append(ours, c.Operation), append(theirs, d.Effects...)
+			}
+		}
+	}
+	return u.raise(ctx, rules.SuspectedDuplicates(done), ours, theirs)
+}
+
+// failing looks at the failed effects of one target.
+func (u *audit) failing(ctx context.Context, list []ledger.FailedEffect) error {
+	failures := make([]rules.Failure, 0, len(list))
+	theirs := make([]recon.Effect, 0, len(list))
+	var ids []recon.OperationID
+	for _, f := range list {
+		if f.Operation == "" && !u.Source.Sheet().Has(f.Effect.Account, f.Effect.Mode) {
+			continue
+		}
+		failures = append(failures, rules.Failure(f))
+		theirs = append(theirs, f.Effect)
+		if f.Operation != "" {
+			ids = append(ids, f.Operation)
+		}
+	}
+	findings := rules.Failing(failures)
+	if len(findings) == 0 {
+		return nil
+	}
+	cases, err := u.of.Accounts.Cases(ctx, ids[:min(len(ids), u.batchSize())])
+	if err != nil {
+		return err
+	}
+	ours := make([]recon.Operation, len(cases))
+	for i, c := range cases {
+		ours[i] = c.Operation
+	}
+	return u.raise(ctx, findings, ours, theirs)
+}
+
+// over ends findings that belong to no single operation and that no longer hold.
+func (u *audit) over(ctx context.Context) error {
+	ends, err := u.of.Accounts.AuditOver(ctx, u.out.Source)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(ends, u.batchSize()) {
+		if err := u.recordFindings(ctx, nil, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sortedDifferences(list []recon.Difference) []recon.Difference {
+	return slices.SortedFunc(slices.Values(list), func(a, b recon.Difference) int {
+		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Ours, b.Ours), strings.Compare(a.Theirs, b.Theirs))
+	})
+}

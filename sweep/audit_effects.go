@@ -1,0 +1,240 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/rules"
+)
+
+// effects puts the effects of the window into their classes that the operations of the
+// window did not account for: those whose operation was made outside it, those of groups,
+// and those without owner.
+func (u *audit) effects(ctx context.Context) error {
+	if u.walkOutside {
+		if err := u.outside(ctx); err != nil {
+			return err
+		}
+	}
+	var after ledger.AuditPlace
+	for {
+		shelf, err := u.of.Accounts.AuditShelf(ctx, u.scope(), after, u.batchSize())
+		if err != nil {
+			return err
+		}
+		if err := u.judgeEffects(ctx, shelf); err != nil {
+			return err
+		}
+		if len(shelf) < u.batchSize() {
+			return nil
+		}
+		after = ledger.PlaceOf(shelf[len(shelf)-1])
+	}
+}
+
+// outside walks over owned effects, most of which are accounted for.
+func (u *audit) outside(ctx context.Context) error {
+	var after ledger.AuditPlace
+	size := u.chunkSize()
+	for {
+		piece, err := u.of.Accounts.AuditOutside(ctx, u.scope(), after, size)
+		if err != nil {
+			return err
+		}
+		for part := range slices.Chunk(piece.Effects, u.batchSize()) {
+			if err := u.judgeEffects(ctx, part); err != nil {
+				return err
+			}
+		}
+		if piece.Read < size {
+			return nil
+		}
+		after = piece.Last
+	}
+}
+
+// judgeEffects classes effects: as the operation or group that they belong to, else by
+// whose they are.
+func (u *audit) judgeEffects(ctx context.Context, effects []recon.Effect) error {
+	if len(effects) == 0 {
+		return nil
+	}
+	classes, err := u.linkedClasses(ctx, effects)
+	if err != nil {
+		return err
+	}
+	var causes []recon.EffectIdentity
+	for _, e := range effects {
+		if e.CausedBy != "" {
+			cause := e.Identity()
+			cause.ID = e.CausedBy
+			causes = append(causes, cause)
+		}
+	}
+	known, err := u.of.Accounts.Known(ctx, causes)
+	if err != nil {
+		return err
+	}
+	var orphans []recon.Effect
+	for _, e := range effects {
+		class, linked := classes[e.Identity()]
+		if !linked {
+			class = rules.UnlinkedClass(e, u.ownership(&e, known), u.graceOf(e.Kind), u.at)
+		}
+		if class == rules.ClassOrphan {
+			orphans = append(orphans, e)
+			continue
+		}
+		u.result.effect(class)
+	}
+	return u.orphans(ctx, orphans)
+}
+
+// linkedClasses gives the classes of the effects that belong to operations or groups. A
+// group's effect is classed as the first of its operations with something to say, in the
+// order of their ids.
+func (u *audit) linkedClasses(ctx context.Context, effects []recon.Effect) (map[recon.EffectIdentity]rules.Class, error) {
+	classes := map[recon.EffectIdentity]rules.Class{}
+	ids, err := u.of.Accounts.Named(ctx, effects)
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range effects {
+		if e.Owner != "" {
+			ids = append(ids, recon.OperationID(e.Owner)) // a group's name is no operation's id and finds none
+		}
+	}
+	slices.Sort(ids)
+	for part := range slices.Chunk(slices.Compact(ids), u.batchSize()) {
+		list, err := u.judgeThese(ctx, part)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list {
+			a := &list[i]
+			for _, m := range a.kase.Matches {
+				e, there := effectOf(a.kase, m.Effect)
+				if !there || !binds(m, a.kase.Operation) {
+					continue
+				}
+				if was, again := classes[m.Effect]; !again || was == rules.ClassMatched {
+					classes[m.Effect] = rules.LinkedClass(a.judged, e)
+				}
+			}
+		}
+	}
+	return classes, nil
+}
+
+// orphans tells of effects that no operation explains. Those that a person said are not
+// ours stay so.
+func (u *audit) orphans(ctx context.Context, effects []recon.Effect) error {
+	findings := make([]recon.Finding, len(effects))
+	for i, e := range effects {
+		findings[i] = rules.Orphan(e, u.hints[e.Identity()])
+	}
+	stored, err := u.of.Accounts.FindingsBy(ctx, prints(findings))
+	if err != nil {
+		return err
+	}
+	for i, f := range findings {
+		if s := stored[f.Fingerprint()]; s.State == recon.FindingSettled && s.SettledAs == settledIgnore {
+			u.result.effect(rules.ClassNotOurs)
+			findings[i].Kind = ""
+			continue
+		}
+		u.result.effect(rules.ClassOrphan)
+	}
+	kept := effects[:0:0]
+	for i, f := range findings {
+		if f.Kind != "" {
+			kept = append(kept, effects[i])
+		}
+	}
+	findings = slices.DeleteFunc(findings, func(f recon.Finding) bool { return f.Kind == "" })
+	return u.raise(ctx, findings, nil, kept)
+}
+
+// settledIgnore is how a person says that an effect is not ours.
+const settledIgnore = "ignore"
+
+func prints(findings []recon.Finding) []string {
+	list := make([]string, len(findings))
+	for i, f := range findings {
+		list[i] = f.Fingerprint()
+	}
+	return list
+}
+
+// raise records findings that belong to no single operation, and tells them. What a person
+// settled is not told again while what they saw is the same.
+func (u *audit) raise(ctx context.Context, findings []recon.Finding, ours []recon.Operation, theirs []recon.Effect) error {
+	if len(findings) == 0 {
+		return nil
+	}
+	stored, err := u.of.Accounts.FindingsBy(ctx, prints(findings))
+	if err != nil {
+		return err
+	}
+	var fresh []recon.Finding
+	for _, f := range findings {
+		s, known := stored[f.Fingerprint()]
+		same := known && slices.Equal(sortedDifferences(s.Observed), sortedDifferences(f.Observed))
+		if same && s.State == recon.FindingSettled {
+			continue
+		}
+		u.result.tell(f, ours, theirs, u.span.counted)
+		if !same || s.State == recon.FindingEnded {
+			fresh = append(fresh, f)
+		}
+	}
+	return u.recordFindings(ctx, fresh, nil)
+}
+
+// recordFindings writes findings and ends of findings that belong to no decision.
+func (u *audit) recordFindings(ctx context.Context, fresh []recon.Finding, ends []string) error {
+	if len(fresh)+len(ends) == 0 {
+		return nil
+	}
+	if err := u.mayOpen(len(fresh)); err != nil {
+		return err
+	}
+	pass := []escalation.Concluded{{Decision: recon.Decision{Findings: fresh}}}
+	recorded, err := u.Ledger.Record(ctx, ledger.Batch{
+		RunID: u.run.ID, Now: u.at, Findings: fresh, Ends: ends, Notices: escalation.Plan(pass, u.Tell, u.at),
+	})
+	if err != nil {
+		return fmt.Errorf("record %d findings: %w", len(fresh)+len(ends), err)
+	}
+	u.remember(recorded)
+	return u.pass.step("findings")
+}
+
+// mayOpen bounds the findings of one run like its changes: more of them mean a wrong
+// marker or a wrong account, and are no work for people.
+func (u *audit) mayOpen(n int) error {
+	limit := u.Changes
+	if limit == 0 {
+		limit = defaultChanges
+	}
+	if u.opened += n; u.opened > limit {
+		return &FindingsLimitError{Source: u.out.Source, Limit: limit}
+	}
+	return nil
+}
+
+// FindingsLimitError says that an audit stopped before it opened more findings than one
+// run may.
+type FindingsLimitError struct {
+	Source recon.SourceName
+	Limit  int
+}
+
+func (e *FindingsLimitError) Error() string {
+	return fmt.Sprintf("%s: this audit would open more than %d findings: a wrong marker or account makes orphans of everything, so look at them "+
+		"with --dry-run; if they are right, raise limits.changes_per_run", e.Source, e.Limit)
+}
