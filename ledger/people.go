@@ -19,44 +19,10 @@ const (
 	approveSQL = `SELECT reconciler.approve($1::jsonb)`
 )
 
-// Verb is what a person does with a finding.
-type Verb string
-
-// What an operator may do; none changes an operation's state.
-const (
-	Acknowledge Verb = "acknowledge" // seen: ladders pause until it expires
-	Snooze      Verb = "snooze"      // put off until a time
-	Assign      Verb = "assign"
-	CheckNow    Verb = "check_now"
-)
-
-// How an approver settles a finding.
-const (
-	Happened     Verb = "happened"       // the operation succeeded with an effect
-	DidNotHappen Verb = "did-not-happen" // it failed
-	Release      Verb = "release"        // it may be sent once more under its key
-	Accept       Verb = "accept"         // the difference stands
-	Adopt        Verb = "adopt"          // the effect belongs to an operation
-	Ignore       Verb = "ignore"         // the effect is not ours
-)
-
-// Answers lists how a finding can be settled, in the order in which people are shown them.
-var Answers = []Verb{Happened, DidNotHappen, Release, Accept, Adopt, Ignore}
-
-// Settles reports whether the verb is one by which an approver settles a finding.
-func (v Verb) Settles() bool {
-	for _, a := range Answers {
-		if a == v {
-			return true
-		}
-	}
-	return false
-}
-
 // PersonAction is one thing that a person does with a finding.
 type PersonAction struct {
 	Finding string // its id
-	Verb    Verb
+	Verb    recon.Verb
 	// Version is that of the finding which the person looked at; another one is answered
 	// [ChangedMeanwhile]. 0: whatever it is now.
 	Version int64
@@ -99,15 +65,6 @@ const (
 	PersonRefused    PersonOutcome = "refused"
 )
 
-// Why a second person is needed.
-const (
-	TwoForAmount   = "amount"    // above the configured limit
-	TwoForNotFound = "not_found" // the provider does not know the effect
-	TwoForBlind    = "blind"     // the provider could not be asked
-	TwoForNotAsked = "not_asked" // nobody asked
-	TwoForDiffers  = "differs"   // the effect is not what was asked for
-)
-
 // PersonAnswer is what a person is told. Reason and Next are sentences for people, set
 // where the action was refused or the finding has changed.
 type PersonAnswer struct {
@@ -132,7 +89,7 @@ type PersonAnswer struct {
 // personRow is the input of the two functions.
 type personRow struct {
 	Finding   string      `json:"finding_id"`
-	Verb      Verb        `json:"verb"`
+	Verb      recon.Verb  `json:"verb"`
 	Version   int64       `json:"version,omitempty"`
 	Reason    string      `json:"reason,omitempty"`
 	Key       string      `json:"action_key"`

@@ -3,49 +3,18 @@ package ledger
 import (
 	"context"
 	"encoding/json"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
-// Proposal is what one person wants done with a finding, until a second one says the
-// same.
-type Proposal struct {
-	Verb      Verb              `json:"verb"`
-	Person    string            `json:"person"`
-	At        time.Time         `json:"at"`
-	Reason    string            `json:"reason"`
-	Two       string            `json:"two"` // why a second person is needed
-	Operation recon.OperationID `json:"operation_id,omitempty"`
-	Effect    string            `json:"effect_id,omitempty"`
-}
-
-// PersonAct is one thing that a person did with a finding.
-type PersonAct struct {
-	At         time.Time         `json:"at"`
-	Person     string            `json:"person"`
-	Verb       Verb              `json:"verb"`
-	Reason     string            `json:"reason,omitempty"`
-	Via        string            `json:"via,omitempty"`
-	Role       string            `json:"role,omitempty"` // of the database, that logged in
-	Proposed   bool              `json:"proposed,omitempty"`
-	Two        string            `json:"two,omitempty"`
-	ProposedBy string            `json:"proposed_by,omitempty"`
-	Operation  recon.OperationID `json:"operation_id,omitempty"`
-	Effect     string            `json:"effect_id,omitempty"`
-	Look       string            `json:"look_id,omitempty"`
-	Assignee   string            `json:"assignee,omitempty"`
-	Until      *time.Time        `json:"until,omitempty"`
-}
-
 // FindingStory is one finding with everything that a person needs to decide on it.
 type FindingStory struct {
 	FindingRow
-	Effects []recon.Effect // those that it names, as they are stored
-	Stories []recon.Story  // of its operations, the first maxStories of them
-	Acts    []PersonAct    // who did what, oldest first
+	Effects []recon.Effect    // those that it names, as they are stored
+	Stories []recon.Story     // of its operations, the first maxStories of them
+	Acts    []recon.PersonAct // who did what, oldest first
 }
 
 // maxStories bounds what is read for one finding; its list of ids is whole.
@@ -188,8 +157,8 @@ func (l *Ledger) findingStory(ctx context.Context, tx pgx.Tx, id string, s *Find
 	return err
 }
 
-func scanAct(row pgx.CollectableRow) (PersonAct, error) {
-	var a PersonAct
+func scanAct(row pgx.CollectableRow) (recon.PersonAct, error) {
+	var a recon.PersonAct
 	var details []byte
 	if err := row.Scan(instant(&a.At), text(&a.Person), text(&a.Verb), &details); err != nil {
 		return a, err

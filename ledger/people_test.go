@@ -53,7 +53,7 @@ func TestAPersonSaysThatItDidNotHappen(t *testing.T) {
 	w := newWorld(t)
 	o := w.seed("op")
 	f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
-	got := w.want(ledger.PersonAction{Finding: f.ID, Verb: ledger.DidNotHappen, Reason: "asked the bank", Version: f.Version}, ledger.PersonDone)
+	got := w.want(ledger.PersonAction{Finding: f.ID, Verb: recon.DidNotHappen, Reason: "asked the bank", Version: f.Version}, ledger.PersonDone)
 	if got.OperationState != recon.Failed || got.State != recon.FindingSettled {
 		t.Errorf("answer %+v", got)
 	}

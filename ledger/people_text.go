@@ -9,14 +9,14 @@ import (
 
 // Text says in plain words what became of an action: one sentence, and what to do next
 // where something is to be done. Messages and screens use the same.
-func (a PersonAnswer) Text(verb Verb, zone *time.Location) string {
+func (a PersonAnswer) Text(verb recon.Verb, zone *time.Location) string {
 	switch a.Outcome {
 	case ChangedMeanwhile:
 		return "Changed meanwhile: " + sentence(a.Reason, a.Next)
 	case PersonRefused:
 		return "Refused: " + sentence(a.Reason, a.Next)
 	case PersonProposed:
-		return fmt.Sprintf("Proposed by %s: %s. A second person must say the same, because %s.", a.Person, a.what(verb, zone), TwoText(a.Two))
+		return fmt.Sprintf("Proposed by %s: %s. A second person must say the same, because %s.", a.Person, a.what(verb, zone), recon.TwoText(a.Two))
 	}
 	text := fmt.Sprintf("Done by %s: %s", a.Person, a.what(verb, zone))
 	if a.ProposedBy != "" {
@@ -38,67 +38,17 @@ func sentence(reason, next string) string {
 	return reason + ". " + next
 }
 
-// TwoText says why a second person is needed.
-func TwoText(two string) string {
-	switch two {
-	case TwoForAmount:
-		return "of its amount"
-	case TwoForNotFound:
-		return "the provider does not know that effect"
-	case TwoForBlind:
-		return "the provider could not be asked"
-	case TwoForNotAsked:
-		return "nobody asked the provider"
-	case TwoForDiffers:
-		return "that effect differs from what was asked for"
-	}
-	return "one word is not enough"
-}
-
 // what tells the action itself.
-func (a PersonAnswer) what(verb Verb, zone *time.Location) string {
+func (a PersonAnswer) what(verb recon.Verb, zone *time.Location) string {
 	until := ""
 	if a.Until != nil {
 		until = " until " + recon.TimeText(*a.Until, zone)
 	}
-	switch verb {
-	case Acknowledge:
-		return "acknowledged" + until
-	case Snooze:
-		return "snoozed" + until
-	case Assign:
+	switch {
+	case verb == recon.Assign:
 		return "assigned to " + a.Assignee
-	case CheckNow:
-		return "the next sweep looks at it"
-	case Adopt:
-		if a.Made != "" {
-			return fmt.Sprintf("%s was adopted as a new operation", a.Effect)
-		}
-		return fmt.Sprintf("%s is adopted", a.Effect)
-	case Ignore:
-		return fmt.Sprintf("%s is not ours", a.Effect)
+	case verb == recon.Adopt && a.Made != "":
+		return a.Effect + " has an operation of its own now"
 	}
-	return verb.Text(a.Effect)
-}
-
-// Text says in plain words how a finding is settled by the verb.
-func (v Verb) Text(effect string) string {
-	switch v {
-	case Happened:
-		if effect != "" {
-			return "it happened, as " + effect
-		}
-		return "it happened"
-	case DidNotHappen:
-		return "it did not happen"
-	case Release:
-		return "it may be sent once more under the same key"
-	case Accept:
-		return "the difference stands"
-	case Adopt:
-		return "the effect belongs to an operation"
-	case Ignore:
-		return "the effect is not ours"
-	}
-	return string(v)
+	return verb.Text(a.Effect) + until
 }

@@ -168,7 +168,7 @@ type FindingRow struct {
 	// Until when a person acknowledged it or put it off; zero: they did not.
 	AcknowledgedUntil time.Time
 	SnoozedUntil      time.Time
-	Proposal          *Proposal // what waits for a second person; nil: nothing
+	Proposal          *recon.Proposal // what waits for a second person; nil: nothing
 }
 
 // StateAt is where the finding stands at a time: what was put off for a while is open

@@ -38,7 +38,7 @@ type Desk struct {
 // Do carries out one action of a person. A provider that cannot be asked is no error:
 // the answer then says that a second person is needed.
 func (d *Desk) Do(ctx context.Context, a ledger.PersonAction) (ledger.PersonAnswer, error) {
-	if a.Verb == ledger.Happened || a.Verb == ledger.Adopt {
+	if a.Verb == recon.Happened || a.Verb == recon.Adopt {
 		if err := d.see(ctx, &a); err != nil {
 			return ledger.PersonAnswer{}, err
 		}
@@ -103,7 +103,7 @@ func (d *Desk) subject(ctx context.Context, a ledger.PersonAction) (subject, err
 	}
 	s := subject{source: f.Source, question: sources.Question{EffectID: a.Effect, From: d.Now().Add(-time.Minute)}}
 	operation := a.Operation
-	if operation == "" && a.Verb == ledger.Happened && len(f.Operations) == 1 {
+	if operation == "" && a.Verb == recon.Happened && len(f.Operations) == 1 {
 		operation = f.Operations[0]
 	}
 	if operation != "" {
@@ -116,7 +116,7 @@ func (d *Desk) subject(ctx context.Context, a ledger.PersonAction) (subject, err
 			o := c.Operation
 			s.about, s.source = &c, o.Source
 			s.question.Operation, s.question.Kind, s.question.Account, s.question.Mode = o.ID, c.Policy.Effect, o.Account, o.Mode
-			if s.question.EffectID == "" && a.Verb == ledger.Happened {
+			if s.question.EffectID == "" && a.Verb == recon.Happened {
 				s.question.EffectID = o.EffectID
 			}
 		}

@@ -51,7 +51,9 @@ var vocabulary = []string{
 	"Operation",
 	"OperationID",
 	"Outcome",
+	"PersonAct",
 	"Policy",
+	"Proposal",
 	"Receipt",
 	"Repeat",
 	"Role",
@@ -60,6 +62,7 @@ var vocabulary = []string{
 	"SourceName",
 	"State",
 	"Story",
+	"Verb",
 	"Window",
 }
 
