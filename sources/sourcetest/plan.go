@@ -70,7 +70,7 @@ func cheapPlan(t *testing.T, b *bench) {
 	}
 	// Thin questions: a call for each is cheaper than listing all that lies between.
 	thin := []sources.Question{batch[0], batch[n-1]}
-	if calls := b.count(t, thin, page); calls > len(thin)+1 {
+	if calls := b.count(t, thin, page); calls > len(thin)+1 && thin[0].Parent != "" {
 		t.Errorf("2 questions far apart cost %d requests, want at most %d", calls, len(thin)+1)
 	}
 	// Without parent and id nothing but the list can answer.

@@ -97,12 +97,18 @@ type Harness struct {
 	// Home and Away are two places of the source: another account, another mode, or
 	// both. Stranger is a place that the source does not have.
 	Home, Away, Stranger recon.Account
-	// Parent gives the name of the n-th parent, as the provider writes such ids.
+	// Parent gives the name of the n-th parent, as the provider writes such ids; empty for a
+	// kind whose effects are not listed by what they hang under.
 	Parent func(n int) string
 	// Currency is one that the provider knows.
 	Currency string
 	// Final says that a completed effect of this kind never fails later.
 	Final bool
+	// Bare says that effects of this kind have no amount.
+	Bare bool
+	// Keyless says that an effect of this kind is never found by its key, though the source's
+	// sheet has that method for others.
+	Keyless bool
 }
 
 // Exercise runs the whole suite.
@@ -159,8 +165,12 @@ type bench struct {
 	made int
 }
 
-// amount gives an amount of its own for every n, so that effects differ.
+// amount gives an amount of its own for every n, so that effects differ, unless they have
+// none.
 func (b *bench) amount(n int) recon.Money {
+	if b.Bare {
+		return recon.Money{}
+	}
 	return recon.Money{Minor: int64(1000 + n), Currency: b.Currency}
 }
 

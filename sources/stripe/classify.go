@@ -114,7 +114,8 @@ func (s Sending) made(report recon.AttemptReport, body []byte) recon.AttemptRepo
 		return report
 	}
 	report.EffectID = head.ID
-	o, err := readObject(head.Object, body)
+	kind, _ := ourKind(head.Object)
+	o, err := readObject(kind, body)
 	switch {
 	case err != nil && head.Status == "":
 		report.Class = recon.ClassSucceeded // a kind without a status exists or does not
@@ -124,7 +125,7 @@ func (s Sending) made(report recon.AttemptReport, body []byte) recon.AttemptRepo
 		return report
 	}
 	report.Result = o.reduced(s.Marker)
-	switch status, _ := statusOf(head.Object, o); status {
+	switch status, _ := kinds[kind].status(o); status {
 	case recon.Completed:
 		report.Class = recon.ClassSucceeded
 	case recon.EffectFailed:

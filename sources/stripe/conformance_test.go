@@ -1,6 +1,10 @@
 package stripe_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
 	"net/http"
 	"strconv"
 	"sync"
@@ -90,16 +94,45 @@ func open(t *testing.T, s stripe.Settings, o stripe.Options) *stripe.Source {
 // provider is the fake as a provider of effects of one kind.
 type provider struct {
 	fake
-	make     func(f fake, e sourcetest.Effect, metadata map[string]string) (id string, err error)
+	kindOfEffect
 	heedless *atomic.Bool
+	patience *atomic.Int64 // how long a request may take while the provider hangs
+}
+
+// kindOfEffect is a kind as the suite makes and ends it.
+type kindOfEffect struct {
+	name   string
+	parent string // prefix of the parents that the suite lists by; empty: by none
+	make   func(f fake, e sourcetest.Effect, metadata map[string]string) (id string, err error)
+	// fail lets an effect fail late; nil: what is completed stays so.
+	fail    func(f fake, at recon.Account, id string) error
+	bare    bool
+	keyless bool
 }
 
 func (p provider) Source(t *testing.T, pageSize int) sources.Source {
-	return open(t, p.settings(), stripe.Options{PageSize: pageSize, Timeout: 500 * time.Millisecond, Transport: p})
+	return open(t, p.settings(), stripe.Options{PageSize: pageSize, Transport: p})
 }
 
-// RoundTrip carries a request to the fake, without its window where that is ignored.
+// RoundTrip carries a request to the fake, without its window where that is ignored. Only
+// while the fake hangs is a request given up soon: a loaded machine is no fault.
 func (p provider) RoundTrip(r *http.Request) (*http.Response, error) {
+	if most := p.patience.Load(); most > 0 {
+		ctx, cancel := context.WithTimeout(r.Context(), time.Duration(most))
+		defer cancel()
+		resp, err := p.carry(r.WithContext(ctx))
+		if err != nil {
+			return nil, err
+		}
+		body, err := io.ReadAll(resp.Body)
+		_ = resp.Body.Close() // it was read to its end, or broke off
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		return resp, err
+	}
+	return p.carry(r)
+}
+
+func (p provider) carry(r *http.Request) (*http.Response, error) {
 	if p.heedless.Load() {
 		r = r.Clone(r.Context())
 		q := r.URL.Query()
@@ -149,10 +182,49 @@ func makeIntent(f fake, e sourcetest.Effect, metadata map[string]string) (string
 	return i.ID, err
 }
 
+func failRefund(f fake, at recon.Account, id string) error {
+	r := stripetest.Refund{ID: id, Account: at.Account, Mode: at.Mode}
+	return f.TurnRefund(r, stripetest.Turn{Status: "failed", Reason: "expired_or_canceled_card"})
+}
+
+// resource makes an object of a further kind in a status, under a parent that a field names.
+func resource(kind, status, under string) func(fake, sourcetest.Effect, map[string]string) (string, error) {
+	return func(f fake, e sourcetest.Effect, metadata map[string]string) (string, error) {
+		fields := map[string]any{}
+		if under != "" {
+			fields[under] = e.Parent
+		}
+		switch kind {
+		case "customer":
+			fields["name"], fields["email"] = "Jane", "jane@example.com"
+		case "checkout.session":
+			fields["payment_status"] = "paid"
+		}
+		r, err := f.AddResource(stripetest.Resource{Kind: kind, Account: e.At.Account, Mode: e.At.Mode, Key: e.Key,
+			Amount: e.Money.Minor, Currency: e.Money.Currency, Status: status, Metadata: metadata, Fields: fields})
+		return r.ID, err
+	}
+}
+
+// turns lets an object of a further kind take a status.
+func turns(kind, status string) func(fake, recon.Account, string) error {
+	return func(f fake, at recon.Account, id string) error {
+		return f.TurnResource(stripetest.Resource{Kind: kind, ID: id, Account: at.Account, Mode: at.Mode}, stripetest.Turn{Status: status})
+	}
+}
+
+func reverse(f fake, at recon.Account, id string) error {
+	for _, r := range f.Resources("transfer") {
+		if r.ID == id && r.Account == at.Account && r.Mode == at.Mode {
+			return f.ReverseTransfer(r, r.Amount)
+		}
+	}
+	return errors.New("no such transfer")
+}
+
 func (p provider) FailLate(t *testing.T, e sourcetest.Effect, id string) {
 	t.Helper()
-	r := stripetest.Refund{ID: id, Account: e.At.Account, Mode: e.At.Mode}
-	if err := p.TurnRefund(r, stripetest.Turn{Status: "failed", Reason: "expired_or_canceled_card"}); err != nil {
+	if err := p.fail(p.fake, e.At, id); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -165,12 +237,22 @@ func (p provider) Break(f sourcetest.Fault, good int) {
 	var n atomic.Int64
 	fault := faults[f]
 	fault.Times = stripetest.Always
+	switch {
+	case f != sourcetest.Hangs:
+	case good == 0:
+		p.patience.Store(int64(100 * time.Millisecond))
+	default:
+		p.patience.Store(int64(250 * time.Millisecond)) // the good ones must come through
+	}
 	// The question for the account itself is not one of those that a test counts.
 	fault.Match = func(c stripetest.Call) bool { return c.Path != "/v1/account" && n.Add(1) > int64(good) }
 	p.Script(fault)
 }
 
-func (p provider) Mend() { p.ClearFaults() }
+func (p provider) Mend() {
+	p.ClearFaults()
+	p.patience.Store(0)
+}
 
 func (p provider) Requests() (all, writes int) {
 	for _, n := range p.Counts() {
@@ -194,25 +276,35 @@ var faults = map[sourcetest.Fault]stripetest.Fault{
 
 func TestTheSourceKeepsTheContract(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []struct {
-		name   string
-		parent string // prefix of the parents that the suite lists by
-		make   func(fake, sourcetest.Effect, map[string]string) (string, error)
-		final  bool
-	}{
-		{"refund", "ch_", makeRefund, false},
-		{"charge", "pi_", makeCharge, true},
-		{"payment_intent", "cus_", makeIntent, true},
+	for _, kind := range []kindOfEffect{
+		{name: "charge", parent: "pi_", make: makeCharge},
+		{name: "checkout_session", parent: "pi_", make: resource("checkout.session", "complete", "payment_intent"), keyless: true},
+		{name: "credit_note", parent: "in_", make: resource("credit_note", "issued", "invoice"), fail: turns("credit_note", "void")},
+		{name: "customer", make: resource("customer", "", ""), bare: true},
+		{name: "dispute", parent: "ch_", make: resource("dispute", "won", "charge"), keyless: true},
+		{name: "invoice", parent: "cus_", make: resource("invoice", "paid", "customer")},
+		{name: "payment_intent", parent: "cus_", make: makeIntent},
+		{name: "payout", make: resource("payout", "paid", ""), fail: turns("payout", "failed")},
+		{name: "refund", parent: "ch_", make: makeRefund, fail: failRefund},
+		{name: "subscription", parent: "cus_", make: resource("subscription", "active", "customer"), fail: turns("subscription", "canceled"), bare: true},
+		{name: "transfer", make: resource("transfer", "", ""), fail: reverse},
 	} {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			sourcetest.Exercise(t, sourcetest.Harness{
-				Kind: kind.name, Currency: "EUR", Final: kind.final,
+				Kind: kind.name, Currency: "EUR", Final: kind.fail == nil, Bare: kind.bare, Keyless: kind.keyless,
 				Home:     recon.Account{Account: "acct_1", Mode: "live"},
 				Away:     recon.Account{Account: "acct_1", Mode: "test"},
 				Stranger: recon.Account{Account: "acct_9", Mode: "live"},
-				Parent:   func(n int) string { return kind.parent + strconv.Itoa(n) },
-				Open:     func(t *testing.T) sourcetest.Provider { return provider{newFake(t), kind.make, new(atomic.Bool)} },
+				Parent: func(n int) string {
+					if kind.parent == "" {
+						return ""
+					}
+					return kind.parent + strconv.Itoa(n)
+				},
+				Open: func(t *testing.T) sourcetest.Provider {
+					return provider{newFake(t), kind, new(atomic.Bool), new(atomic.Int64)}
+				},
 			})
 		})
 	}

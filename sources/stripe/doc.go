@@ -1,5 +1,5 @@
-// Package stripe observes refunds, payment intents and charges at Stripe with the
-// real stripe-go client. It only reads: its transport refuses every method but GET,
+// Package stripe observes the objects of eleven kinds at Stripe, from refunds to disputes,
+// with the real stripe-go client. It only reads: its transport refuses every method but GET,
 // and a test holds the list of stripe-go functions that it can reach.
 //
 // # How a batch is asked
@@ -13,7 +13,7 @@
 // that was left early answers for the range that it did read, and says so in its
 // [recon.Look.Window].
 //
-// Search (payment intents and charges only) and the feed of events (idempotency keys)
+// Search (not every kind has one) and the feed of events (idempotency keys)
 // only ever find; their silence proves nothing, and the sheet says so.
 //
 // [Source.Page] lists a window for its own sake, a page a call. Its cursor names the last

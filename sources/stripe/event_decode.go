@@ -76,7 +76,7 @@ func (d *decoding) knows(kind string) bool {
 // object takes the object of the event, and what old versions put into it.
 func (d *decoding) object(kind string, raw json.RawMessage) error {
 	var key string
-	if slices.Contains(creations[kind], d.typ) {
+	if slices.Contains(kinds[kind].made, d.typ) {
 		key = d.event.Request.Key // any later change bears the key of its own request
 	}
 	if err := d.take(kind, raw, key); err != nil {

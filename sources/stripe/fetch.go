@@ -25,16 +25,6 @@ type listing struct {
 	limit  int
 }
 
-const kindEvent = "event"
-
-// endpoints are the paths of the kinds.
-var endpoints = map[string]string{
-	kindRefund:        "/v1/refunds",
-	kindCharge:        "/v1/charges",
-	kindPaymentIntent: "/v1/payment_intents",
-	kindEvent:         "/v1/events",
-}
-
 // send makes one request. The fault is what Stripe or the way to it did; the error is
 // the end of the caller's context, and then nothing was learned.
 func (s *Source) send(ctx context.Context, endpoint string, want shape, call func(context.Context) error) (*exchange, *sources.Error, error) {
@@ -76,41 +66,25 @@ func (s *Source) send(ctx context.Context, endpoint string, want shape, call fun
 	return ex, fault, nil
 }
 
-// page asks for one page of a list.
+// page asks for one page of a list, or of the events.
 func (s *Source) page(ctx context.Context, l listing) (*exchange, *sources.Error, error) {
-	return s.send(ctx, "GET "+endpoints[l.kind], wantPage, func(ctx context.Context) error {
-		params := stripego.ListParams{
-			Single: true, Limit: stripego.Int64(int64(l.limit)), StripeAccount: l.place.header,
-			StartingAfter: optional(l.after),
-		}
-		created := l.created()
-		filter := func(name string) *string {
-			if l.filter != name {
-				return nil
-			}
-			return optional(l.parent)
-		}
-		api := l.place.api
-		switch l.kind {
-		case kindRefund:
-			return drain(api.V1Refunds.List(ctx, &stripego.RefundListParams{
-				ListParams: params, CreatedRange: created,
-				Charge: filter("charge"), PaymentIntent: filter("payment_intent"),
-			}))
-		case kindCharge:
-			return drain(api.V1Charges.List(ctx, &stripego.ChargeListParams{
-				ListParams: params, CreatedRange: created,
-				PaymentIntent: filter("payment_intent"), Customer: filter("customer"),
-			}))
-		case kindPaymentIntent:
-			return drain(api.V1PaymentIntents.List(ctx, &stripego.PaymentIntentListParams{
-				ListParams: params, CreatedRange: created, Customer: filter("customer"),
-			}))
-		}
-		return drain(api.V1Events.List(ctx, &stripego.EventListParams{
-			ListParams: params, CreatedRange: created, Types: stripego.StringSlice(l.types),
-		}))
+	list := listEvents
+	if l.kind != kindEvent {
+		list = kinds[l.kind].list
+	}
+	return s.send(ctx, "GET "+pathOf(l.kind), wantPage, func(ctx context.Context) error {
+		return list(ctx, l, stripego.ListParams{
+			Single: true, Limit: stripego.Int64(int64(l.limit)), StripeAccount: l.place.header, StartingAfter: optional(l.after),
+		})
 	})
+}
+
+// by gives the list's parent where this parameter takes it.
+func (l listing) by(parameter string) *string {
+	if l.filter != parameter {
+		return nil
+	}
+	return optional(l.parent)
 }
 
 // created is the filter on the time of creation, in whole seconds.
@@ -127,31 +101,17 @@ func (l listing) created() *stripego.RangeQueryParams {
 
 // one asks for one object by its id.
 func (s *Source) one(ctx context.Context, p *place, kind, id string) (*exchange, *sources.Error, error) {
-	return s.send(ctx, "GET "+endpoints[kind]+"/{id}", wantObject, func(ctx context.Context) error {
-		params := stripego.Params{StripeAccount: p.header}
-		var err error
-		switch kind {
-		case kindRefund:
-			_, err = p.api.V1Refunds.Retrieve(ctx, id, &stripego.RefundRetrieveParams{Params: params})
-		case kindCharge:
-			_, err = p.api.V1Charges.Retrieve(ctx, id, &stripego.ChargeRetrieveParams{Params: params})
-		default:
-			_, err = p.api.V1PaymentIntents.Retrieve(ctx, id, &stripego.PaymentIntentRetrieveParams{Params: params})
-		}
-		return err
+	return s.send(ctx, "GET "+pathOf(kind)+"/{id}", wantObject, func(ctx context.Context) error {
+		return kinds[kind].one(ctx, p, id, stripego.Params{StripeAccount: p.header})
 	})
 }
 
-// search asks the index of payment intents or charges for one page.
+// search asks the index of a kind for one page.
 func (s *Source) search(ctx context.Context, p *place, kind, query string) (*exchange, *sources.Error, error) {
-	return s.send(ctx, "GET "+endpoints[kind]+"/search", wantPage, func(ctx context.Context) error {
-		params := stripego.SearchParams{
+	return s.send(ctx, "GET "+pathOf(kind)+"/search", wantPage, func(ctx context.Context) error {
+		return kinds[kind].search(ctx, p, stripego.SearchParams{
 			Single: true, Query: query, Limit: stripego.Int64(maxPage), StripeAccount: p.header,
-		}
-		if kind == kindCharge {
-			return drain(p.api.V1Charges.Search(ctx, &stripego.ChargeSearchParams{SearchParams: params}))
-		}
-		return drain(p.api.V1PaymentIntents.Search(ctx, &stripego.PaymentIntentSearchParams{SearchParams: params}))
+		})
 	})
 }
 

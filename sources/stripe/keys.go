@@ -13,13 +13,6 @@ import (
 // maxEventPages bounds the feed of one group: 5,000 events.
 const maxEventPages = 50
 
-// creations are the events by which the request that made an object is known.
-var creations = map[string][]string{
-	kindRefund:        {"refund.created"},
-	kindPaymentIntent: {"payment_intent.created"},
-	kindCharge:        {"charge.failed", "charge.pending", "charge.succeeded"},
-}
-
 // feed is a list of events that is being read for keys.
 type feed struct {
 	listing
@@ -42,7 +35,7 @@ func (a *asking) byKey(ctx context.Context, g group) error {
 			open = append(open, q)
 		}
 	}
-	if len(open) == 0 || a.halted() != nil {
+	if len(open) == 0 || len(kinds[g.id.kind].made) == 0 || a.halted() != nil {
 		return nil
 	}
 	at := a.now().UTC()
@@ -51,7 +44,7 @@ func (a *asking) byKey(ctx context.Context, g group) error {
 		from = history.Truncate(time.Second)
 	}
 	f := &feed{
-		listing: listing{place: g.place, kind: kindEvent, since: from, types: creations[g.id.kind], limit: a.pageSize},
+		listing: listing{place: g.place, kind: kindEvent, since: from, types: kinds[g.id.kind].made, limit: a.pageSize},
 		at:      at, left: map[string]bool{}, made: map[string]string{},
 	}
 	for _, q := range open {
@@ -104,7 +97,7 @@ func (f *feed) note(g group, e event) {
 	switch {
 	case e.Livemode != nil && *e.Livemode != (f.place.mode == modeLive),
 		e.Account != "" && f.place.opens == isRight && string(e.Account) != f.place.account,
-		string(e.Data.Object.Object) != g.id.kind || e.Data.Object.ID == "",
+		string(e.Data.Object.Object) != kinds[g.id.kind].objectName(g.id.kind) || e.Data.Object.ID == "",
 		!f.left[e.Request.Key]:
 		return
 	}

@@ -130,9 +130,10 @@ func (a *asking) take(r *reading, ex *exchange) {
 	if fault != nil {
 		r.bad.add(ex)
 		r.badFound = found
-		r.fault = a.fault("GET "+endpoints[r.kind], kind, fault)
+		r.fault = a.fault("GET "+pathOf(r.kind), kind, fault)
 		return
 	}
+	a.answered = addressed{r.place, r.kind}
 	r.good.add(ex)
 	r.pages++
 	r.objects += len(found)
@@ -303,9 +304,11 @@ func (a *asking) read(ctx context.Context, g group, id string, t *trail) (recon.
 	if fault != nil {
 		return recon.Effect{}, fault, nil
 	}
-	endpoint := "GET " + endpoints[g.id.kind] + "/{id}"
+	endpoint := "GET " + pathOf(g.id.kind) + "/{id}"
 	o, bad := readObject(g.id.kind, json.RawMessage(ex.body))
 	switch {
+	case deleted(ex.body, id):
+		return recon.Effect{}, a.fault(endpoint, sources.OwnBug, gone), nil
 	case bad != nil:
 		return recon.Effect{}, a.fault(endpoint, sources.Malformed, bad), nil
 	case o.ID != id:
@@ -316,6 +319,19 @@ func (a *asking) read(ctx context.Context, g group, id string, t *trail) (recon.
 	e := a.effectOf(g.place, o)
 	a.keep(e, o)
 	return e, nil, nil
+}
+
+// gone is how Stripe would say that an object is not there.
+var gone = replyError{Status: http.StatusNotFound, Type: "invalid_request_error", Code: "resource_missing", json: true}
+
+// deleted reports that the reply is what is left of an object: its id, and that it was
+// deleted. A customer, for instance, is answered so for ever.
+func deleted(reply []byte, id string) bool {
+	var o struct {
+		ID      string `json:"id"`
+		Deleted bool   `json:"deleted"`
+	}
+	return json.Unmarshal(reply, &o) == nil && o.Deleted && o.ID == id
 }
 
 // byParent lists what hangs under a parent, and reports whether the parent itself does

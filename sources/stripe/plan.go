@@ -38,19 +38,16 @@ func singleOf(q sources.Question) (single, bool) {
 	return parentOf(q)
 }
 
-// parentOf gives the list of a question's parent, where Stripe has one.
+// parentOf gives the list of a question's parent, where Stripe has one that is short:
+// what an account or a bank account ever received is not listed for one question.
 func parentOf(q sources.Question) (single, bool) {
+	k := kinds[q.Kind]
 	prefix, _, _ := strings.Cut(q.Parent, "_")
-	filter := ""
-	switch q.Kind + " " + prefix {
-	case "refund ch", "refund py":
-		filter = "charge"
-	case "refund pi", "charge pi":
-		filter = "payment_intent"
-	case "charge cus", "payment_intent cus":
-		filter = "customer"
+	parameter := parameters[prefix]
+	if k == nil || parameter == "" || !slices.Contains(k.filters, parameter) {
+		return single{parent: q.Parent}, false
 	}
-	return single{parent: q.Parent, filter: filter}, filter != ""
+	return single{parent: q.Parent, filter: parameter}, true
 }
 
 // partition sorts a batch into groups, and gives what cannot be asked at all: another
@@ -69,7 +66,7 @@ func partition(batch []sources.Question, places []*place) (groups []group, forei
 	for _, q := range batch {
 		asked := false
 		for _, p := range places {
-			if endpoints[q.Kind] != "" && q.Kind != kindEvent &&
+			if kinds[q.Kind] != nil &&
 				(q.Account == "" || q.Account == p.account) && (q.Mode == "" || q.Mode == p.mode) {
 				add(groupID{p.account, p.mode, q.Kind}, p, q)
 				asked = true

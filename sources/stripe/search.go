@@ -24,9 +24,8 @@ const (
 
 // worthSearching says whether the index may spare pages: some question can only be
 // answered by a list, and lies further back than the searches for all of them cost.
-// Refunds are not searchable.
 func worthSearching(kind string, left []reach, r *reading, pageSize int) bool {
-	if kind == kindRefund {
+	if kinds[kind].search == nil {
 		return false
 	}
 	forced, farthest := 0, r.oldest

@@ -65,6 +65,7 @@ type Source struct {
 	quietUntil time.Time             // by the clock given to Ask: a 429 asked for silence
 	density    map[groupID]float64   // objects a second, as last seen
 	noSearch   map[groupID]time.Time // where search was refused, and when
+	answered   addressed             // the last list that was answered
 }
 
 var _ sources.Source = (*Source)(nil)
@@ -76,6 +77,12 @@ type place struct {
 	api     *stripego.Client
 	header  *string // Stripe-Account, for a connected account
 	opens   identity
+}
+
+// addressed is a list of one kind at one place.
+type addressed struct {
+	place *place
+	kind  string
 }
 
 // groupID names the questions that can share one list.
@@ -132,6 +139,7 @@ func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("source %s: %w", name, errors.Join(faults...))
 	}
+	src.answered = addressed{src.places[0], kindRefund}
 	src.sheet = src.writeSheet(s)
 	perSecond := src.sheet.PerSecond
 	src.limiter = rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond)))
@@ -176,7 +184,7 @@ func (s *Source) writeSheet(set Settings) recon.Sheet {
 	month := recon.Duration(eventHistory)
 	sheet := recon.Sheet{
 		System: s.system,
-		Kinds:  []string{kindCharge, kindPaymentIntent, kindRefund},
+		Kinds:  kindNames(),
 		Abilities: []recon.Ability{
 			{Method: recon.ByID, Consistency: recon.Strong, Lag: lag},
 			{Method: recon.ByList, Consistency: recon.Strong, Lag: lag, NeedsMark: []recon.Mark{recon.MarkReference}},
@@ -195,7 +203,7 @@ func (s *Source) writeSheet(set Settings) recon.Sheet {
 		PageSize:     s.pageSize,
 		PerSecond:    float64(set.PerSecond),
 		// Stripe counts these in units that are not those of ISO 4217.
-		Exponents: map[string]int{"ISK": 2, "UGX": 2},
+		Exponents: map[string]int{"ISK": 2, "MGA": 0, "UGX": 2},
 	}
 	for _, p := range s.places {
 		sheet.Accounts = append(sheet.Accounts, recon.Account{Account: p.account, Mode: p.mode})
@@ -206,16 +214,27 @@ func (s *Source) writeSheet(set Settings) recon.Sheet {
 	return sheet
 }
 
-// Probe asks for one refund of the first account. It returns nil or an *sources.Error.
+// Probe asks for the newest object where the last question was answered, at first for a
+// refund of the first account. A key need not open every kind: what is forbidden is asked
+// of the next one. It returns nil or an *sources.Error.
 func (s *Source) Probe(ctx context.Context) error {
-	_, fault, err := s.page(ctx, listing{place: s.places[0], kind: kindRefund, limit: 1})
-	if err != nil {
-		return s.fault("probe", sources.Timeout, err)
+	var last *sources.Error
+	for _, kind := range append([]string{s.answered.kind}, kindNames()...) {
+		_, fault, err := s.page(ctx, listing{place: s.answered.place, kind: kind, limit: 1})
+		if err != nil {
+			return s.fault("probe", sources.Timeout, err)
+		}
+		if fault == nil {
+			s.answered.kind = kind
+			return nil
+		}
+		last = fault
+		var reply replyError
+		if !errors.As(fault.Err, &reply) || reply.Status != http.StatusForbidden || fault.Kind != sources.BadCredentials {
+			break
+		}
 	}
-	if fault != nil {
-		return fault
-	}
-	return nil
+	return last
 }
 
 func (s *Source) fault(op string, kind sources.Kind, cause error) *sources.Error {

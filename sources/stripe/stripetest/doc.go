@@ -46,12 +46,18 @@
 // processing by test payment method; manual and partial capture. Their metadata goes
 // over to the charge.
 //
-// Lists (refunds, charges, payment intents, events, balance transactions): newest first,
-// limit 1 to 100, starting_after, ending_before, created in whole seconds, each list's own
+// Transfers, payouts, customers, invoices, subscriptions, checkout sessions, credit notes,
+// disputes: [Server.AddResource] seeds them, [Server.TurnResource] and
+// [Server.ReverseTransfer] change them as their lives allow, with the events that tell of
+// it: a payout fails also after it was paid, an invoice is paid also after it was given up,
+// a dispute takes amount and fee and marks its charge. Canceled subscriptions are listed
+// only with a status; a deleted customer is in no list, and its id answers deleted for ever.
+//
+// Lists (all of these kinds, events, balance transactions): newest first, limit 1 to 100, starting_after, ending_before, created in whole seconds, each list's own
 // filters, has_more, expand to four levels. What an endpoint does not know, or cannot
 // read, is 400 with param.
 //
-// Search (payment intents, charges): metadata, status, currency and customer by whole
+// Search (payment intents, charges, customers, invoices, subscriptions): metadata, status, currency and customer by whole
 // value ignoring case, presence by null, negation, up to ten clauses by AND or OR.
 //
 // Events: 30 days; type with *, or up to 20 types; request with id and idempotency_key, null
@@ -76,11 +82,10 @@
 //
 // # What is not kept
 //
-// There are no thin events. There are no customers, payouts, transfers, invoices,
-// disputes as objects, and no endpoint that creates charges: seed them with
-// [Server.AddCharge]. The lag hides creation only: a visible object is shown as it is
+// There are no thin events. Charges and the further kinds are seeded, no endpoint makes
+// them; nothing follows from one by itself, no invoice from a subscription. The lag hides creation only: a visible object is shown as it is
 // now. The rate is not limited unless a fault says so. The balance is always zero, so no
-// refund waits for funds unless its life says so; fees are zero. Processing intents
+// refund waits for funds unless its life says so; fees are zero, but for disputes. Processing intents
 // stay processing. A partial capture makes no refund object for what it releases.
 // Answers have one version whatever Stripe-Version asks for. Parameters that change
 // nothing here (reverse_transfer, receipt_email, …) are accepted by name and not looked at.

@@ -62,6 +62,8 @@ func snapshot(o object) object {
 		return new(*o)
 	case *PaymentIntent:
 		return new(*o)
+	case *Resource:
+		return new(*o)
 	}
 	return o
 }

@@ -26,8 +26,9 @@ type query struct {
 	after, before string // ids: starting_after, ending_before
 	created       span
 	refs          map[string]string
-	types         []string // events only; nil is every one
-	delivered     string   // events only: true, or false for those that some endpoint has not taken
+	types         []string          // events only; nil is every one
+	delivered     string            // events only: true, or false for those that some endpoint has not taken
+	leaves        func(object) bool // leaves an object out; nil leaves none
 	expand        []string
 	at            time.Time
 	lag           time.Duration
@@ -151,7 +152,7 @@ func (s *Server) pageOf(sh *shelf, k kind, q query) ([]*row, bool, *apiError) {
 		if backwards {
 			r = rows[i]
 		}
-		if !q.fits(r) || r.at.Add(q.lag).After(q.at) || expired(k, r.at, q.at) {
+		if !q.fits(r) || gone(r.object) || r.at.Add(q.lag).After(q.at) || expired(k, r.at, q.at) {
 			continue
 		}
 		if len(page) == limit {
@@ -191,8 +192,14 @@ func (sp span) narrow(low, high *row) (*row, *row) {
 	return low, high
 }
 
+// gone reports that an object was deleted: no list shows it any more.
+func gone(o object) bool {
+	r, ok := o.(*Resource)
+	return ok && r.deleted
+}
+
 func (q query) fits(r *row) bool {
-	if !q.created.holds(r.at) {
+	if !q.created.holds(r.at) || q.leaves != nil && q.leaves(r.object) {
 		return false
 	}
 	if e, isEvent := r.object.(*Event); isEvent && q.delivered != "" && (q.delivered == "true") != (len(e.owed) == 0) {

@@ -2,6 +2,7 @@ package stripetest
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"time"
 )
@@ -33,9 +34,50 @@ func (s *Server) routes() map[string]reader {
 	}
 }
 
+// resourceRoutes are the lists of the further kinds, and each of their objects. Only what
+// the provider has an index for can be searched.
+func (s *Server) resourceRoutes() map[string]reader {
+	routes := map[string]reader{}
+	for k, shape := range forms {
+		routes["GET "+shape.path] = s.list(listing{k, shape.path, shape.lists})
+		routes["GET "+shape.path+"/{id}"] = s.one(k)
+	}
+	routes["GET "+forms[subscriptionKind].path] = s.listSubscriptions
+	for _, k := range []kind{customerKind, invoiceKind, subscriptionKind} {
+		path := forms[k].path + "/search"
+		routes["GET "+path] = s.search(listing{k, path, nil})
+	}
+	return routes
+}
+
+// listSubscriptions leaves out canceled ones unless a status is asked for.
+func (s *Server) listSubscriptions(x *exchange) work {
+	l := listing{subscriptionKind, forms[subscriptionKind].path, forms[subscriptionKind].lists}
+	status := x.params.choice("status", "active", "all", "canceled", "ended", "incomplete", "incomplete_expired", "past_due", "paused", "trialing", "unpaid")
+	q := x.params.query(l)
+	q.leaves = func(o object) bool {
+		switch is := o.ref("status"); status {
+		case "all":
+			return false
+		case "":
+			return is == "canceled"
+		case "ended":
+			return is != "canceled" && is != "incomplete_expired"
+		default:
+			return is != status
+		}
+	}
+	return func(m moment) answer {
+		q.at, q.lag = m.at, s.lag.List
+		return s.answerPage(x, l, q)
+	}
+}
+
 func (s *Server) mux() *http.ServeMux {
 	mux := http.NewServeMux()
-	for endpoint, read := range s.routes() {
+	routes := s.routes()
+	maps.Copy(routes, s.resourceRoutes())
+	for endpoint, read := range routes {
 		mux.HandleFunc(endpoint, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, endpoint, read) })
 	}
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, "", unknownURL) })

@@ -2,6 +2,7 @@ package stripetest
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"sort"
 	"time"
@@ -18,7 +19,7 @@ const (
 	movementKind kind = "balance_transaction"
 )
 
-var kinds = []kind{refundKind, chargeKind, intentKind, eventKind, movementKind}
+var kinds = append([]kind{refundKind, chargeKind, intentKind, eventKind, movementKind}, slices.Sorted(maps.Keys(forms))...)
 
 // object is what stands on a shelf.
 type object interface {
@@ -88,7 +89,7 @@ func (o *ordered) between(low, high *row) []*row {
 }
 
 // indexed are the filters by which shelves keep an index.
-var indexed = []string{"charge", "payment_intent", "customer"}
+var indexed = []string{"charge", "payment_intent", "invoice", "subscription", "customer"}
 
 // shelf holds all objects of one kind in one place.
 type shelf struct {

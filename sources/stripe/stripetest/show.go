@@ -115,7 +115,7 @@ func (e *Event) show(f fixtures) map[string]any { return e.shownIn(f, e.version)
 type movement struct {
 	ID, Type, Source string
 	place            placeID
-	Amount           int64
+	Amount, Fee      int64
 	Currency         string
 	Created          time.Time
 }
@@ -139,7 +139,7 @@ func (m *movement) ref(name string) string {
 
 func (m *movement) show(f fixtures) map[string]any {
 	return f.like("balance_transaction", map[string]any{
-		"id": m.ID, "amount": m.Amount, "net": m.Amount, "fee": 0, "currency": m.Currency, "type": m.Type,
+		"id": m.ID, "amount": m.Amount, "net": m.Amount - m.Fee, "fee": m.Fee, "currency": m.Currency, "type": m.Type,
 		"reporting_category": m.Type, "source": m.Source, "created": m.Created.Unix(),
 		"available_on": m.Created.Unix(), "description": nil,
 	})
