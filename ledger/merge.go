@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"reflect"
 	"slices"
@@ -42,7 +43,7 @@ type merged struct {
 // What is equal in all that we keep changes nothing; any other observation is kept
 // beside, and asks for the object to be read.
 func merge(old held, now seen) merged {
-	next := normal(now.effect)
+	next := withUnsaid(normal(now.effect), old.effect, now.read)
 	next.Owner = old.effect.Owner
 	next.NeedsRead = old.effect.NeedsRead
 	same := equalEffects(old.effect, next)
@@ -65,6 +66,34 @@ func merge(old held, now seen) merged {
 	m.effect.NeedsRead = true
 	m.before, m.after = differences(old.effect, next)
 	return m
+}
+
+// withUnsaid fills what an observation does not speak of with what is known. No object
+// shows the key that it was made with, so only the feed tells it and nothing takes it
+// back. An event or a file row is silent about what its writer did not know yet or never
+// writes, a fee above all: that is no other value.
+func withUnsaid(e, known recon.Effect, read bool) recon.Effect {
+	e.Key = cmp.Or(e.Key, known.Key)
+	if read {
+		return e
+	}
+	e.Fee, e.Net, e.ParentTotal = cmp.Or(e.Fee, known.Fee), cmp.Or(e.Net, known.Net), cmp.Or(e.ParentTotal, known.ParentTotal)
+	if e.Settlement.IsZero() {
+		e.Settlement = known.Settlement
+	}
+	if len(e.OtherParents) == 0 {
+		e.OtherParents = known.OtherParents
+	}
+	if e.UpdatedAt.IsZero() {
+		e.UpdatedAt = known.UpdatedAt
+	}
+	for _, f := range []struct{ said, known *string }{
+		{&e.Target, &known.Target}, {&e.NaturalReference, &known.NaturalReference}, {&e.CreatedBy, &known.CreatedBy},
+		{&e.FailureReason, &known.FailureReason}, {&e.CausedBy, &known.CausedBy},
+	} {
+		*f.said = cmp.Or(*f.said, *f.known)
+	}
+	return e
 }
 
 // normal gives an effect as it is read back: times cut to what is stored, empty

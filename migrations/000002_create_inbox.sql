@@ -67,6 +67,7 @@ CREATE TABLE reconciler.wanted (
     mode      text        NOT NULL,
     effect_id text        NOT NULL,
     parent    text        NOT NULL,
+    made_from timestamptz NOT NULL,
     since     timestamptz NOT NULL,
     attempts  integer     NOT NULL DEFAULT 0,
     next_try  timestamptz NOT NULL,

@@ -141,3 +141,20 @@ func (d *Dry) Record(_ context.Context, b ledger.Batch) (ledger.Recorded, error)
 func (d *Dry) SetAside(context.Context, recon.OperationID, time.Time, string) (int, error) {
 	return 0, nil
 }
+
+// Readings gives none: what events told of is read by a real run.
+func (d *Dry) Readings(context.Context, recon.SourceName, time.Time, int) ([]ledger.Reading, error) {
+	return nil, nil
+}
+
+// FinishReadings ends none.
+func (d *Dry) FinishReadings(context.Context, ledger.Read, time.Time) error { return nil }
+
+// Named names none: without readings nobody asks.
+func (d *Dry) Named(context.Context, []recon.Effect) ([]recon.OperationID, error) { return nil, nil }
+
+// Cases gives none, as Named.
+func (d *Dry) Cases(context.Context, []recon.OperationID) ([]recon.Case, error) { return nil, nil }
+
+// CheckNow makes nothing due.
+func (d *Dry) CheckNow(context.Context, []recon.OperationID, time.Time) error { return nil }

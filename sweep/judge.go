@@ -66,9 +66,7 @@ func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
 	}
 	for _, l := range h.answer.Looks {
 		if isList(l) {
-			b.Coverage = append(b.Coverage, recon.Coverage{
-				Source: l.Source, Kind: l.Kind, Account: l.Account, Mode: l.Mode, Window: l.Window, At: l.At, LookID: l.ID,
-			})
+			b.Coverage = append(b.Coverage, coverageOf(l))
 		}
 	}
 	for i := range v.judged {
@@ -93,6 +91,11 @@ func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
 	p.remember(recorded)
 	p.count(v.judged, recorded)
 	return p.step("record")
+}
+
+// coverageOf is the range that a complete list answers for.
+func coverageOf(l recon.Look) recon.Coverage {
+	return recon.Coverage{Source: l.Source, Kind: l.Kind, Account: l.Account, Mode: l.Mode, Window: l.Window, At: l.At, LookID: l.ID}
 }
 
 // remember takes what a recorded batch says of the run as a whole.

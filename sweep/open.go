@@ -39,6 +39,9 @@ func (p *pass) loop(ctx context.Context) error {
 	if err := p.probe(ctx); err != nil { // a source that is down is asked whether it is back
 		return err
 	}
+	if err := p.read(ctx); err != nil { // what events told of and did not show
+		return err
+	}
 	for {
 		cases, err := p.due(ctx) // what we believe, with all that is stored about it
 		if err != nil || len(cases) == 0 {

@@ -35,11 +35,18 @@ const (
 type Ledger interface {
 	Runs
 	Holds
+	Conclusions
+	Readings
 	ExpireLeases(ctx context.Context, source recon.SourceName, now time.Time, limit int) (int, error)
 	Due(ctx context.Context, s ledger.Scope, now time.Time, limit int) ([]recon.Case, error)
 	Owners(ctx context.Context, ids []recon.EffectIdentity) (map[recon.EffectIdentity]string, error)
-	Record(ctx context.Context, b ledger.Batch) (ledger.Recorded, error)
 	SetAside(ctx context.Context, id recon.OperationID, now time.Time, fault string) (int, error)
+}
+
+// Readings keeps what a sweep reads for its own sake.
+type Readings interface {
+	Readings(ctx context.Context, source recon.SourceName, now time.Time, limit int) ([]ledger.Reading, error)
+	FinishReadings(ctx context.Context, r ledger.Read, now time.Time) error
 }
 
 // Runs keeps the list of runs, in which a name has one place.

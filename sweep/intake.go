@@ -1,0 +1,433 @@
+package sweep
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+const (
+	// intakeBatch is how many events are taken, stored and concluded from together.
+	intakeBatch = 200
+	// intakeLease is how long taken events are kept from others. An event whose taker died
+	// is taken again after it.
+	intakeLease = 2 * time.Minute
+	// appearedReach is how far back the first pass looks for operations that came after
+	// their effects; a later pass looks back to the one before, and appearedOverlap further,
+	// since what was written then may have been committed later.
+	appearedReach   = 10 * time.Minute
+	appearedOverlap = 5 * time.Second
+	// appearedEvery is the least time between two such looks, however many events come.
+	appearedEvery = 500 * time.Millisecond
+	// appearedMost bounds one of them.
+	appearedMost = 2000
+)
+
+// IntakeLedger is what taking events in asks of the ledger.
+type IntakeLedger interface {
+	Conclusions
+	Appeared(ctx context.Context, since time.Time, limit int) ([]recon.OperationID, error)
+	WantReadings(ctx context.Context, list []ledger.Reading, now time.Time) error
+}
+
+// Inbox keeps the events.
+type Inbox interface {
+	Take(ctx context.Context, source recon.SourceName, now time.Time, lease time.Duration, limit int) ([]inbox.Taken, error)
+	Finish(ctx context.Context, now time.Time, endings []inbox.Ending) error
+}
+
+var (
+	_ IntakeLedger = (*ledger.Ledger)(nil)
+	_ Inbox        = (*inbox.Store)(nil)
+)
+
+// IntakeSource is a source that decodes its provider's events.
+type IntakeSource interface {
+	Name() recon.SourceName
+	Sheet() recon.Sheet
+	sources.Receiver
+}
+
+// Intake takes stored events in: what they show becomes effects, and the operations
+// that the effects name are concluded from what is stored, without asking anybody. It
+// works while every provider is down. Its fields are set once; one pass at a time.
+type Intake struct {
+	Inbox   Inbox
+	Ledger  IntakeLedger
+	Sources []IntakeSource
+	// Sheets are those of all sources, also of those without events: their operations
+	// are concluded from stored effects too.
+	Sheets map[recon.SourceName]recon.Sheet
+	Tell   escalation.Policy
+	Watch  IntakeWatch
+
+	looked time.Time // when Appeared was asked last, by the clock of the passes
+	asked  time.Time // and by this process's own
+	// What tests change.
+	every time.Duration
+	after func(step string) error
+}
+
+// IntakeWatch is told what a pass does. Every field may be nil.
+type IntakeWatch struct {
+	// Ended is told how the work on each event ended.
+	Ended func(inbox.Ending)
+	// Unmatched is told of every effect that an event showed and that belongs to no
+	// operation yet.
+	Unmatched func(recon.Effect)
+	Look      func(recon.Look)
+	Judged    func(recon.Case, recon.Decision)
+}
+
+// Intaken is what one pass did.
+type Intaken struct {
+	Events    int // taken
+	Done      int
+	Failed    int // to be tried again, or given up
+	Foreign   int // of an account or mode that is none of the source's
+	Concluded int // operations that changed
+	// Left are sources that must be asked before more can be said: an operation was made
+	// due there, or an object is to be read.
+	Left map[recon.SourceName]bool
+}
+
+// Run makes one pass over the events that are due and the operations that appeared since
+// the last one. Stopping between any two steps and running again ends in the same
+// ledger. An event that cannot be read is counted and tried later, and stops no other.
+func (i *Intake) Run(ctx context.Context, now func() time.Time) (Intaken, error) {
+	out := Intaken{Left: map[recon.SourceName]bool{}}
+	var faults []error
+	for _, s := range i.Sources {
+		for {
+			n, err := i.batch(ctx, s, now, &out)
+			if err != nil {
+				faults = append(faults, fmt.Errorf("take in events of %s: %w", s.Name(), err))
+			}
+			if err != nil || n < intakeBatch {
+				break
+			}
+		}
+	}
+	if err := i.appeared(ctx, now(), &out); err != nil {
+		faults = append(faults, err)
+	}
+	return out, errors.Join(faults...)
+}
+
+// batch takes some events of a source and ends the work on each.
+func (i *Intake) batch(ctx context.Context, s IntakeSource, now func() time.Time, out *Intaken) (int, error) {
+	taken, err := i.Inbox.Take(ctx, s.Name(), now(), intakeLease, intakeBatch)
+	if err != nil || len(taken) == 0 {
+		return 0, err
+	}
+	if err := i.step("take"); err != nil {
+		return 0, err
+	}
+	lessons, endings := i.read(s, taken)
+	ends, err := i.learn(ctx, lessons, now(), out)
+	if err != nil {
+		return 0, err
+	}
+	endings = append(endings, ends...)
+	if err := i.Inbox.Finish(ctx, now(), endings); err != nil {
+		return 0, err
+	}
+	i.count(endings, out)
+	return len(taken), i.step("finish")
+}
+
+func (i *Intake) count(endings []inbox.Ending, out *Intaken) {
+	for _, e := range endings {
+		out.Events++
+		switch e.State() {
+		case inbox.Done:
+			out.Done++
+		case inbox.Ignored:
+			out.Foreign++
+		default:
+			out.Failed++
+		}
+		if i.Watch.Ended != nil {
+			i.Watch.Ended(e)
+		}
+	}
+}
+
+// lesson is what one event tells.
+type lesson struct {
+	of    inbox.Taken
+	shown sources.Shown
+}
+
+// read decodes events. Those that cannot be, or need not be, end here.
+func (i *Intake) read(s IntakeSource, taken []inbox.Taken) (lessons []lesson, endings []inbox.Ending) {
+	sheet := s.Sheet()
+	for _, t := range taken {
+		switch {
+		case !sheet.Has(t.Event.Account, t.Event.Mode):
+			endings = append(endings, inbox.Ending{Of: t, Foreign: true})
+		case len(t.Event.Body) == 0:
+			endings = append(endings, inbox.Ending{Of: t, Err: errors.New("its bytes were dropped or erased; nothing can be read from it")})
+		default:
+			shown, err := decode(s, t.Event)
+			if err != nil {
+				endings = append(endings, inbox.Ending{Of: t, Err: err})
+				continue
+			}
+			if !t.Event.Signed {
+				shown = distrusted(shown)
+			}
+			lessons = append(lessons, lesson{of: t, shown: shown})
+		}
+	}
+	return lessons, endings
+}
+
+// decode reads one event. A panic there is that event's fault.
+func decode(s sources.Receiver, e recon.Event) (shown sources.Shown, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("reading it failed: %v", r)
+		}
+	}()
+	return s.Decode(e)
+}
+
+// distrusted makes hints of what an event shows that nobody vouches for.
+func distrusted(s sources.Shown) sources.Shown {
+	hints := s.Hints
+	for _, e := range s.Effects {
+		hints = append(hints, sources.Hint{Kind: e.Kind, Account: e.Account, Mode: e.Mode, ID: e.ID, Parent: e.Parent, Reference: e.Reference, Key: e.Key})
+	}
+	return sources.Shown{Hints: hints}
+}
+
+// learn takes lessons into the ledger, together, and one by one where that fails, so that
+// one that cannot be stored stops no other. A database that is away is nobody's fault.
+func (i *Intake) learn(ctx context.Context, lessons []lesson, now time.Time, out *Intaken) ([]inbox.Ending, error) {
+	err := i.learnTogether(ctx, lessons, now, out)
+	if err != nil && (away(err) || ctx.Err() != nil || errors.Is(err, errInterrupted)) {
+		return nil, err
+	}
+	endings := make([]inbox.Ending, 0, len(lessons))
+	for n, l := range lessons {
+		fault := err
+		if err != nil && len(lessons) > 1 {
+			if fault = i.learnTogether(ctx, lessons[n:n+1], now, out); fault != nil && away(fault) {
+				return nil, fault
+			}
+		}
+		endings = append(endings, inbox.Ending{Of: l.of, Err: fault})
+	}
+	return endings, nil
+}
+
+// away reports whether the database cannot be worked with now.
+func away(err error) bool {
+	var fault *ledger.Fault
+	return errors.As(err, &fault) && (fault.Kind == ledger.FaultUnreachable || fault.Kind == ledger.FaultTimeout)
+}
+
+// learnTogether stores effects, asks for what was only hinted at, and concludes.
+func (i *Intake) learnTogether(ctx context.Context, lessons []lesson, now time.Time, out *Intaken) error {
+	t := i.teller()
+	var effects []recon.Effect
+	var looks []recon.Look
+	for _, r := range rounds(lessons) {
+		if err := t.store(ctx, r.effects, r.raw, r.looks, now); err != nil {
+			return err
+		}
+		effects, looks = append(effects, r.effects...), append(looks, r.looks...)
+		if err := i.step("store"); err != nil {
+			return err
+		}
+	}
+	if err := i.want(ctx, lessons, now, out); err != nil {
+		return err
+	}
+	ids, err := concerned(ctx, i.Ledger, named(lessons))
+	if err != nil {
+		return err
+	}
+	done, err := t.conclude(ctx, ids, looks, now)
+	if err != nil {
+		return err
+	}
+	i.tell(looks, effects, done, out)
+	return i.step("conclude")
+}
+
+// round is what some events show, each effect once.
+type round struct {
+	effects []recon.Effect
+	raw     []sources.Raw
+	looks   []recon.Look
+}
+
+// rounds keeps the tellings of one effect apart and in their order, so that the ledger
+// weighs each against the one before.
+func rounds(lessons []lesson) []*round {
+	var all []*round
+	last := map[recon.EffectIdentity]int{} // the first round after the effect's last one
+	for _, l := range lessons {
+		n := 0
+		for _, e := range l.shown.Effects {
+			n = max(n, last[e.Identity()])
+		}
+		if len(l.shown.Effects) == 0 {
+			continue
+		}
+		if n == len(all) {
+			all = append(all, &round{})
+		}
+		for _, e := range l.shown.Effects {
+			last[e.Identity()] = n + 1
+		}
+		r := all[n]
+		r.effects, r.raw = append(r.effects, l.shown.Effects...), append(r.raw, l.shown.Raw...)
+		r.looks = append(r.looks, lookOf(l))
+	}
+	return all
+}
+
+// lookOf is the evidence of what an event showed. Its name is made of the event's, so
+// that taking the same event in twice makes one.
+func lookOf(l lesson) recon.Look {
+	e := l.of.Event
+	name := strings.Join([]string{e.System, e.Account, e.Mode, e.ID}, "\x00")
+	look := recon.Look{
+		ID: uuid.NewSHA1(lookSpace, []byte(name)).String(), Source: e.Source, Method: recon.ByEvent, Outcome: recon.Found,
+		Kind: l.shown.Effects[0].Kind, Account: e.Account, Mode: e.Mode, At: l.of.ReceivedAt, Complete: true, RequestID: e.ID,
+	}
+	for _, shown := range l.shown.Effects {
+		look.Found = append(look.Found, shown.Identity())
+	}
+	return look
+}
+
+// lookSpace is where the names of looks by events are unique.
+var lookSpace = uuid.MustParse("5d3f8a52-6f0b-4f5e-9a3e-2a1f6c7d9b10")
+
+// named gives what events tell of identities: of the effects that they show, and of those
+// that they only hint at.
+func named(lessons []lesson) []recon.Effect {
+	var list []recon.Effect
+	for _, l := range lessons {
+		list = append(list, l.shown.Effects...)
+		for _, h := range l.shown.Hints {
+			list = append(list, recon.Effect{
+				ID: h.ID, Source: l.of.Event.Source, System: l.of.Event.System, Account: h.Account, Mode: h.Mode, Reference: h.Reference, Key: h.Key,
+			})
+		}
+	}
+	return list
+}
+
+// want asks the next sweep to read what was hinted at.
+func (i *Intake) want(ctx context.Context, lessons []lesson, now time.Time, out *Intaken) error {
+	var list []ledger.Reading
+	var hinted []recon.Effect
+	for _, l := range lessons {
+		for _, h := range l.shown.Hints {
+			if h.ID != "" || h.Parent != "" {
+				parent := h.Parent
+				if h.ID != "" {
+					parent = ""
+				}
+				list = append(list, ledger.Reading{
+					Source: l.of.Event.Source, Kind: h.Kind, Account: h.Account, Mode: h.Mode, EffectID: h.ID, Parent: parent,
+					From: l.of.Event.CreatedAt.Add(-recon.ClockSkew),
+				})
+			}
+			out.Left[l.of.Event.Source] = true
+		}
+		hinted = append(hinted, named([]lesson{{of: l.of, shown: sources.Shown{Hints: l.shown.Hints}}})...)
+	}
+	if err := i.Ledger.WantReadings(ctx, list, now); err != nil {
+		return err
+	}
+	ids, err := concerned(ctx, i.Ledger, hinted)
+	if err != nil {
+		return err
+	}
+	if err := i.Ledger.CheckNow(ctx, ids, now); err != nil {
+		return err
+	}
+	return i.step("want")
+}
+
+// appeared concludes operations that came after their effects.
+func (i *Intake) appeared(ctx context.Context, now time.Time, out *Intaken) error {
+	if time.Since(i.asked) < i.pause() {
+		return nil
+	}
+	since := i.looked.Add(-appearedOverlap)
+	if i.looked.IsZero() {
+		since = now.Add(-appearedReach)
+	}
+	ids, err := i.Ledger.Appeared(ctx, since, appearedMost)
+	if err != nil {
+		return err
+	}
+	t := i.teller()
+	done, err := t.conclude(ctx, ids, nil, now)
+	if err != nil {
+		return err
+	}
+	i.tell(nil, nil, done, out)
+	i.looked, i.asked = now, time.Now()
+	return i.step("appeared")
+}
+
+func (i *Intake) pause() time.Duration {
+	if i.every != 0 {
+		return i.every
+	}
+	return appearedEvery
+}
+
+func (i *Intake) teller() *teller {
+	judge := &Sweep{}
+	return &teller{
+		ledger: i.Ledger, tell: i.Tell, decided: judge.decided, judged: i.Watch.Judged,
+		sheet: func(name recon.SourceName) (recon.Sheet, bool) { s, ok := i.Sheets[name]; return s, ok },
+		hold:  func() ledger.Hold { return ledger.Hold{} },
+	}
+}
+
+// tell counts what was concluded and tells the watch.
+func (i *Intake) tell(looks []recon.Look, effects []recon.Effect, t concluded, out *Intaken) {
+	out.Concluded += len(t.changed)
+	for _, c := range t.left {
+		out.Left[c.Operation.Source] = true
+	}
+	if i.Watch.Look != nil {
+		for _, l := range looks {
+			i.Watch.Look(l)
+		}
+	}
+	if i.Watch.Unmatched != nil {
+		for _, e := range effects {
+			if !t.matched[e.Identity()] {
+				i.Watch.Unmatched(e)
+			}
+		}
+	}
+}
+
+func (i *Intake) step(name string) error {
+	if i.after == nil {
+		return nil
+	}
+	return i.after(name)
+}

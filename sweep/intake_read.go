@@ -1,0 +1,124 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+// mostReadings bounds the objects that one run reads for their own sake.
+const mostReadings = 500
+
+// read asks the source for objects that an event told of without showing them and for
+// effects whose tellings disagree, whoever they belong to. What is read of them concludes
+// their operations, closed ones too; open ones of which it concludes nothing are asked
+// for in this same run.
+func (p *pass) read(ctx context.Context) error {
+	if down(p.state) || p.ladder != ledger.OpenOperations {
+		return nil
+	}
+	if _, can := p.Source.Sheet().Ability(recon.ByID); !can {
+		return nil
+	}
+	list, err := p.Ledger.Readings(ctx, p.out.Source, p.begun, mostReadings)
+	if err != nil {
+		return fmt.Errorf("read what is to be read at %s: %w", p.out.Source, err)
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	batch := make([]sources.Question, 0, len(list))
+	for _, r := range list {
+		batch = append(batch, sources.Question{
+			Kind: r.Kind, Account: r.Account, Mode: r.Mode, EffectID: r.EffectID, Parent: r.Parent, From: r.From,
+		})
+	}
+	answer, err := p.Source.Ask(ctx, batch, p.options.Now)
+	if err != nil {
+		return fmt.Errorf("ask %s for %d objects: %w", p.out.Source, len(batch), err)
+	}
+	p.listen(answer)
+	if err := p.learn(ctx, answer); err != nil {
+		return err
+	}
+	if err := p.Ledger.FinishReadings(ctx, sortReadings(list, answer), p.options.Now()); err != nil {
+		return fmt.Errorf("end %d readings: %w", len(list), err)
+	}
+	return p.step("read")
+}
+
+// learn stores an answer that no operation was asked for, and concludes the operations
+// that its effects name.
+func (p *pass) learn(ctx context.Context, answer sources.Answer) error {
+	t := teller{
+		ledger: p.Ledger, tell: p.Tell, decided: p.decided, hold: p.held, runID: p.run.ID, judged: p.Watch.Judged,
+		sheet: func(name recon.SourceName) (recon.Sheet, bool) { return p.Source.Sheet(), name == p.out.Source },
+	}
+	now := p.options.Now()
+	if err := t.store(ctx, answer.Effects, answer.Raw, answer.Looks, now); err != nil {
+		return err
+	}
+	if err := p.step("store"); err != nil {
+		return err
+	}
+	ids, err := concerned(ctx, p.Ledger, answer.Effects)
+	if err != nil {
+		return err
+	}
+	done, err := t.conclude(ctx, ids, answer.Looks, now)
+	if err != nil {
+		return err
+	}
+	for kind, n := range done.opened {
+		p.out.Findings[kind] += n
+	}
+	for _, j := range done.changed {
+		if capped(j.Decision) {
+			p.changed++
+		}
+		p.out.Claimed++
+		*p.class(j.Decision)++
+	}
+	return p.step("learn")
+}
+
+// sortReadings says which readings an answer answers.
+func sortReadings(list []ledger.Reading, a sources.Answer) ledger.Read {
+	type object struct{ kind, account, mode, id string }
+	found := make(map[object]bool, len(a.Effects))
+	for _, e := range a.Effects {
+		found[object{e.Kind, e.Account, e.Mode, e.ID}] = true
+	}
+	var out ledger.Read
+	for _, r := range list {
+		here := r.EffectID != "" && found[object{r.Kind, r.Account, r.Mode, r.EffectID}]
+		switch {
+		case here:
+			out.Answered = append(out.Answered, r)
+		case slices.ContainsFunc(a.Looks, func(l recon.Look) bool { return answers(l, r) }):
+			out.Answered = append(out.Answered, r)
+			if r.EffectID != "" {
+				out.Gone = append(out.Gone, r)
+			}
+		default:
+			out.Unanswered = append(out.Unanswered, r)
+		}
+	}
+	return out
+}
+
+// answers reports whether a look told of what was to be read, also by not finding it. A
+// list that does not hold a known object says nothing: it may be older.
+func answers(l recon.Look, r ledger.Reading) bool {
+	if l.Outcome == recon.Blind || l.Kind != r.Kind || l.Account != r.Account || l.Mode != r.Mode {
+		return false
+	}
+	if r.EffectID != "" {
+		return l.Method == recon.ByID && l.EffectID == r.EffectID
+	}
+	return l.Parent == r.Parent || isList(l) && !l.Window.From.After(r.From)
+}

@@ -1,0 +1,255 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+// Conclusions is what concluding from stored effects asks of the ledger.
+type Conclusions interface {
+	Owners(ctx context.Context, ids []recon.EffectIdentity) (map[recon.EffectIdentity]string, error)
+	Named(ctx context.Context, effects []recon.Effect) ([]recon.OperationID, error)
+	Cases(ctx context.Context, ids []recon.OperationID) ([]recon.Case, error)
+	Record(ctx context.Context, b ledger.Batch) (ledger.Recorded, error)
+	CheckNow(ctx context.Context, ids []recon.OperationID, now time.Time) error
+}
+
+// onEffects are the rules whose conclusion rests on the effects that are there, whoever
+// showed them. All others rest on what was asked and not found, or on time, and are left
+// to a sweep that asks.
+var onEffects = []string{"conflict", "mismatch", "duplicate", "found", "in_flight", "reversed", "failed_effects"}
+
+// raceTries is how often an operation that another writer changed first is judged anew
+// before it is left to the next sweep.
+const raceTries = 3
+
+// teller concludes operations from stored effects alone. It asks no source and needs no
+// hold: the version of each operation guards it.
+type teller struct {
+	ledger  Conclusions
+	tell    escalation.Policy
+	sheet   func(recon.SourceName) (recon.Sheet, bool)
+	decided func(recon.Case, time.Time) (recon.Decision, error)
+	judged  func(recon.Case, recon.Decision)
+	hold    func() ledger.Hold // of what is recorded with it; zero for none
+	runID   string
+}
+
+// concluded is what became of the operations that were judged.
+type concluded struct {
+	matched map[recon.EffectIdentity]bool // effects that belong to an operation
+	left    []recon.Case                  // open, and only asking tells more
+	changed []escalation.Concluded        // recorded
+	opened  map[recon.FindingKind]int
+}
+
+// concerned gives the operations that effects belong to or name.
+func concerned(ctx context.Context, l Conclusions, effects []recon.Effect) ([]recon.OperationID, error) {
+	if len(effects) == 0 {
+		return nil, nil
+	}
+	ids := make([]recon.EffectIdentity, 0, len(effects))
+	for _, e := range effects {
+		ids = append(ids, e.Identity())
+	}
+	owners, err := l.Owners(ctx, ids)
+	if err != nil {
+		return nil, fmt.Errorf("read whose effects are: %w", err)
+	}
+	all := slices.Clone(effects)
+	for id, owner := range owners { // an operation or a group, as a reference is
+		all = append(all, recon.Effect{ID: id.ID, Reference: owner})
+	}
+	named, err := l.Named(ctx, all)
+	if err != nil {
+		return nil, fmt.Errorf("find the operations that effects name: %w", err)
+	}
+	return named, nil
+}
+
+// conclude judges operations by what is stored of their effects, and by the looks that
+// told of them just now, and records what follows. What cannot be concluded is made due.
+func (t *teller) conclude(ctx context.Context, ids []recon.OperationID, looks []recon.Look, now time.Time) (concluded, error) {
+	out := concluded{matched: map[recon.EffectIdentity]bool{}, opened: map[recon.FindingKind]int{}}
+	for piece := range slices.Chunk(ids, defaultBatch) {
+		for try := 1; len(piece) > 0; try++ {
+			cases, err := t.ledger.Cases(ctx, piece)
+			if err != nil {
+				return out, fmt.Errorf("read the operations that effects name: %w", err)
+			}
+			v, left := t.judge(cases, looks, now, out.matched)
+			if try > raceTries {
+				left, v.judged = cases, nil // too busy: the next sweep looks at them
+			}
+			lost, err := t.record(ctx, v, now, &out)
+			if err != nil {
+				return out, err
+			}
+			if err := t.leave(ctx, left, now, &out); err != nil {
+				return out, err
+			}
+			piece = lost
+		}
+	}
+	return out, nil
+}
+
+// judge pairs and decides. It gives what is to be recorded, and what is left to asking.
+func (t *teller) judge(cases []recon.Case, looks []recon.Look, now time.Time, matched map[recon.EffectIdentity]bool) (v verdicts, left []recon.Case) {
+	var known []recon.Case
+	for _, c := range cases {
+		if sheet, ok := t.sheet(c.Operation.Source); ok {
+			c.Sheet = sheet
+			known = append(known, c)
+		}
+	}
+	for _, c := range pair(known, nil, nil) {
+		mine, doubt := belonging(c)
+		for _, id := range mine {
+			matched[id] = true
+		}
+		if len(mine) == 0 {
+			continue
+		}
+		var err error
+		if c.Looks, err = evidence(c, mine, looks, now); err != nil {
+			left = append(left, c)
+			continue
+		}
+		d, err := t.decision(c, now)
+		switch {
+		case doubt, err != nil, !slices.Contains(onEffects, d.Rule):
+			left = append(left, c)
+		case d.Changes():
+			v.judged = append(v.judged, escalation.Concluded{Case: c, Decision: d})
+			v.looks = append(v.looks, c.Looks...)
+		}
+	}
+	return v, left
+}
+
+// belonging gives the effects that belong to the operation, and whether one of them is in
+// doubt.
+func belonging(c recon.Case) (mine []recon.EffectIdentity, doubt bool) {
+	for _, m := range c.Matches {
+		if m.Certainty == recon.Proof || m.Certainty == recon.StrongSign {
+			mine = append(mine, m.Effect)
+		}
+	}
+	for _, e := range c.Effects {
+		doubt = doubt || e.NeedsRead && slices.Contains(mine, e.Identity())
+	}
+	return mine, doubt
+}
+
+// evidence gives the looks that told of an operation's effects just now, else that they
+// are stored.
+func evidence(c recon.Case, mine []recon.EffectIdentity, looks []recon.Look, now time.Time) ([]recon.Look, error) {
+	var list []recon.Look
+	for _, l := range looks {
+		if slices.ContainsFunc(l.Found, func(id recon.EffectIdentity) bool { return slices.Contains(mine, id) }) {
+			list = append(list, l)
+		}
+	}
+	if len(list) > 0 {
+		return list, nil
+	}
+	look, err := storedLook(c, now)
+	return []recon.Look{look}, err
+}
+
+// decision judges one case by the looks that it has. Where nothing changes its state
+// nobody was asked: no look was blind, and the plan stands.
+func (t *teller) decision(c recon.Case, now time.Time) (recon.Decision, error) {
+	d, err := t.decided(c, now)
+	if err != nil || d.From != d.To {
+		return d, err
+	}
+	d.Blind, d.Check, d.LookIDs = false, c.Check, nil
+	for _, l := range c.Looks {
+		d.LookIDs = append(d.LookIDs, l.ID)
+	}
+	return d, nil
+}
+
+// record writes decisions with their evidence and notices, and gives those that another
+// writer was faster on.
+func (t *teller) record(ctx context.Context, v verdicts, now time.Time, out *concluded) (lost []recon.OperationID, err error) {
+	if len(v.judged) == 0 {
+		return nil, nil
+	}
+	b := ledger.Batch{
+		Hold: t.hold(), RunID: t.runID, Now: now, Looks: v.looks, Notices: escalation.Plan(v.judged, t.tell, now),
+		Versions: make(map[recon.OperationID]int64, len(v.judged)),
+	}
+	for _, j := range v.judged {
+		b.Decisions = append(b.Decisions, j.Decision)
+		b.Versions[j.Decision.Operation] = j.Case.Operation.Version
+	}
+	recorded, err := t.ledger.Record(ctx, b)
+	if err != nil {
+		return nil, fmt.Errorf("record what effects conclude of %d operations: %w", len(b.Decisions), err)
+	}
+	for kind, n := range recorded.Opened {
+		out.opened[kind] += n
+	}
+	notDone := map[recon.OperationID]bool{}
+	for _, id := range recorded.Lost {
+		notDone[id] = true
+	}
+	for _, s := range recorded.SetAside {
+		notDone[s.Operation] = true
+	}
+	for _, j := range v.judged {
+		if notDone[j.Decision.Operation] {
+			continue
+		}
+		out.changed = append(out.changed, j)
+		if t.judged != nil {
+			t.judged(j.Case, j.Decision)
+		}
+	}
+	return recorded.Lost, nil
+}
+
+// leave makes open operations due that only asking can tell more of.
+func (t *teller) leave(ctx context.Context, left []recon.Case, now time.Time, out *concluded) error {
+	var ids []recon.OperationID
+	for _, c := range left {
+		if c.Operation.State.Open() {
+			ids, out.left = append(ids, c.Operation.ID), append(out.left, c)
+		}
+	}
+	if err := t.ledger.CheckNow(ctx, ids, now); err != nil {
+		return fmt.Errorf("leave %d operations to the next sweep: %w", len(ids), err)
+	}
+	return nil
+}
+
+// store saves what was shown of effects, with the looks that are its evidence. The ledger
+// decides what each telling is worth against what it has.
+func (t *teller) store(ctx context.Context, effects []recon.Effect, raw []sources.Raw, looks []recon.Look, now time.Time) error {
+	if len(looks) == 0 {
+		return nil
+	}
+	b := ledger.Batch{Hold: t.hold(), RunID: t.runID, Now: now, Looks: looks, Effects: effects}
+	for _, r := range raw {
+		b.Raw = append(b.Raw, ledger.Raw(r))
+	}
+	for _, l := range looks {
+		if isList(l) {
+			b.Coverage = append(b.Coverage, coverageOf(l))
+		}
+	}
+	if _, err := t.ledger.Record(ctx, b); err != nil {
+		return fmt.Errorf("store %d effects: %w", len(effects), err)
+	}
+	return nil
+}
