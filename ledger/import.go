@@ -39,6 +39,7 @@ type ImportResult struct {
 
 // ImportFault is one line that was refused, and why.
 type ImportFault struct {
+	File   string `json:"file,omitempty"` // where several were imported
 	Line   int    `json:"line"`
 	Reason string `json:"reason"`
 }

@@ -84,7 +84,7 @@ func physicalLines(head []byte) [][]byte {
 // headerOf reads a line as a header: the required columns that it does not name, and
 // all that it names.
 func (f *Format) headerOf(line []byte, sep byte) (h header, missing, names []string) {
-	s := scanner{text: &text{buf: line, end: len(line), eof: true, number: 1, note: func(int, string, ...any) {}}, separator: sep}
+	s := newScanner(&text{buf: line, end: len(line), eof: true, number: 1, note: func(int, string, ...any) {}}, sep)
 	if ok, err := s.next(); !ok || err != nil {
 		return h, []string{"a header"}, nil
 	}

@@ -20,6 +20,10 @@ type scanner struct {
 	bounds    []int
 }
 
+func newScanner(t *text, separator byte) *scanner {
+	return &scanner{text: t, separator: separator, feed: -1}
+}
+
 // next reads a record. It is false at the end of the file.
 func (s *scanner) next() (bool, error) {
 	t := s.text

@@ -93,10 +93,9 @@ func (p *stripePayments) read(rec *record, row *Row) error {
 	if !p.format.has(e.Account, e.Mode) {
 		return nil // set aside, whatever else it says
 	}
-	word := strings.ToLower(rec.get(payStatus))
-	status, known := paymentStatuses[word]
+	status, known := paymentStatuses[strings.ToLower(rec.get(payStatus))]
 	if !known {
-		return refuse("Status: %q is no status of a payment that is known here", shown(word))
+		return refuse("Status: %q is no status of a payment that is known here", shown(rec.get(payStatus)))
 	}
 	e.Status = status
 	utc := p.format.dates

@@ -7,7 +7,7 @@ import (
 
 // table reads the rows of a CSV file by their header.
 type table struct {
-	scanner scanner
+	scanner *scanner
 	header  header
 	format  *Format
 	rec     record
@@ -43,7 +43,7 @@ func newTable(t *text, f *Format, note noter) (*table, error) {
 	if !found {
 		return nil, noHeader(head, f)
 	}
-	tb := &table{format: f, header: h, scanner: scanner{text: t, separator: h.separator, feed: -1}}
+	tb := &table{format: f, header: h, scanner: newScanner(t, h.separator)}
 	if err := tb.skipTo(h.line); err != nil {
 		return nil, err
 	}
