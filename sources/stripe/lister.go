@@ -39,7 +39,7 @@ func (s *Source) Page(ctx context.Context, l sources.List, w recon.Window, curso
 	if err := a.readPage(ctx, r, from); err != nil {
 		return sources.Page{}, fmt.Errorf("%s: list %s: %w", s.name, l.Kind, err)
 	}
-	return a.toldPage(l, w, r, cursor)
+	return a.toldPage(l, w, r, cursor, recon.ByList)
 }
 
 // resume opens a list where the page before ended, or at the newest object.
@@ -72,10 +72,16 @@ func (s *Source) place(account, mode string) *place {
 
 // readPage reads the page that a list stands at.
 func (a *asking) readPage(ctx context.Context, r *reading, from position) error {
-	switch {
-	case !slices.Contains(a.sheet.Kinds, r.kind):
+	if !slices.Contains(a.sheet.Kinds, r.kind) {
 		r.fault = a.fault("list", sources.Unsupported, errors.New("this source does not observe the kind"))
 		return nil
+	}
+	return a.readOn(ctx, r, from, a.turn)
+}
+
+// readOn reads the page that a list stands at, with what turns its pages.
+func (a *asking) readOn(ctx context.Context, r *reading, from position, turn func(context.Context, *reading) error) error {
+	switch {
 	case r.place == nil:
 		r.fault = a.fault("list", sources.WrongAccount, errors.New("the account or mode is not one of the source's; add it to the source's accounts"))
 		return nil
@@ -88,7 +94,7 @@ func (a *asking) readPage(ctx context.Context, r *reading, from position) error 
 		r.fault = fault
 		return err
 	}
-	if err := a.turn(ctx, r); err != nil {
+	if err := turn(ctx, r); err != nil {
 		return err
 	}
 	if !r.lostCursor() {
@@ -98,7 +104,7 @@ func (a *asking) readPage(ctx context.Context, r *reading, from position) error 
 	// or older, is read again.
 	r.after, r.fault, r.bad = "", nil, trail{}
 	r.until = from.Oldest.Add(time.Second)
-	return a.turn(ctx, r)
+	return turn(ctx, r)
 }
 
 // lostCursor reports that the provider no longer knows the object that the page before
@@ -109,8 +115,8 @@ func (r *reading) lostCursor() bool {
 }
 
 // toldPage gives what was read, and where to go on.
-func (a *asking) toldPage(l sources.List, w recon.Window, r *reading, cursor string) (sources.Page, error) {
-	look := a.look(groupID{l.Account, l.Mode, l.Kind}, recon.ByList, r.at)
+func (a *asking) toldPage(l sources.List, w recon.Window, r *reading, cursor string, m recon.Method) (sources.Page, error) {
+	look := a.look(groupID{l.Account, l.Mode, l.Kind}, m, r.at)
 	page := sources.Page{}
 	if r.fault != nil {
 		look.Window = recon.Window{From: r.begin, To: r.to}

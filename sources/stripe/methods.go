@@ -139,6 +139,9 @@ func oneTransfer(ctx context.Context, at *place, id string, p stripego.Params) e
 }
 
 func listEvents(ctx context.Context, l listing, p stripego.ListParams) error {
-	return drain(l.place.api.V1Events.List(ctx, &stripego.EventListParams{ListParams: p, CreatedRange: l.created(),
-		Types: stripego.StringSlice(l.types)}))
+	params := &stripego.EventListParams{ListParams: p, CreatedRange: l.created()}
+	if len(l.types) > 0 {
+		params.Types = stripego.StringSlice(l.types) // an empty list would be sent, and refused
+	}
+	return drain(l.place.api.V1Events.List(ctx, params))
 }

@@ -103,6 +103,11 @@ func (w wire) RoundTrip(req *http.Request) (*http.Response, error) {
 		if err := ex.check(); err != nil {
 			return nil, err
 		}
+		if ex.want == wantPage {
+			// stripe-go would refuse a whole page for one field that an API version has as
+			// another type: its objects are read here, one by one.
+			body = emptyPage
+		}
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
@@ -123,6 +128,9 @@ func readBounded(r io.ReadCloser) ([]byte, error) {
 	}
 	return body, nil
 }
+
+// emptyPage is what stripe-go gets to read of a page.
+var emptyPage = []byte(`{"object":"list","has_more":false,"data":[]}`)
 
 // check holds a 200 against the shape that was asked for.
 func (ex *exchange) check() error {
