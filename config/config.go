@@ -10,15 +10,17 @@ import (
 
 // Config is a file that was read, filled with defaults and checked.
 type Config struct {
-	Path         string // empty: no file, defaults only
-	Tenant       string
-	Zone         *time.Location
-	Database     Database
-	Listen       Listen
-	Sources      []Source
-	Policies     []recon.Policy // one per action, by action name; versions come from the ledger
-	Schedule     Schedule
-	People       []Person
+	Path     string // empty: no file, defaults only
+	Tenant   string
+	Zone     *time.Location
+	Database Database
+	Listen   Listen
+	Sources  []Source
+	Policies []recon.Policy // one per action, by action name; versions come from the ledger
+	Schedule Schedule
+	People   []Person
+	// ApproveAbove is above which amounts, in minor units by currency, two people must agree.
+	ApproveAbove map[string]int64
 	Destinations []Destination
 	Limits       Limits
 	Notes        []Note
@@ -67,12 +69,13 @@ type Limits struct {
 	ChangesPerRun int `yaml:"changes_per_run"`
 }
 
-// Person maps somebody to a Slack user and a database role.
+// Person maps somebody to a Slack user and a database role. The same name may stand at
+// several accounts.
 type Person struct {
-	Name   string `yaml:"name"`
-	Slack  string `yaml:"slack"`
-	Role   string `yaml:"role"`
-	DBRole string `yaml:"db_role"`
+	Name   string `yaml:"name" json:"name"`
+	Slack  string `yaml:"slack" json:"slack,omitempty"`
+	Role   string `yaml:"role" json:"role,omitempty"`
+	DBRole string `yaml:"db_role" json:"db_role,omitempty"`
 }
 
 type escalationSection struct {

@@ -16,8 +16,6 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
 	"github.com/goccy/go-yaml/parser"
-
-	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
 // DefaultPath is where the file is looked for when nobody names one.
@@ -205,7 +203,7 @@ var memberName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,62}$`)
 func (d *decoder) build(doc file) *Config {
 	c := &Config{
 		Tenant: doc.Tenant, Database: doc.Database, Listen: doc.Listen,
-		People: doc.People, Limits: doc.Limits,
+		Limits: doc.Limits,
 	}
 	if c.Tenant == "" || len(c.Tenant) > 200 {
 		d.fault(nil, "tenant", "must be text of 1 to 200 bytes")
@@ -221,6 +219,7 @@ func (d *decoder) build(doc file) *Config {
 	}
 	d.buildSchedule(doc, c)
 	d.buildMembers(doc, c)
+	d.people(doc, c)
 	for _, name := range slices.Sorted(maps.Keys(doc.Actions)) {
 		c.Policies = append(c.Policies, d.policy(name, doc.Actions[name], c.Sources))
 	}
@@ -296,33 +295,13 @@ func (d *decoder) unserved(doc file) {
 			}
 		}
 	}
-	for currency, minor := range doc.Escalation.ApproveAbove {
-		if _, err := recon.ParseCurrency(currency); err != nil {
-			d.fault(nil, "escalation.approve_above."+currency, "is no ISO 4217 currency")
-		} else if minor < 0 {
-			d.fault(nil, "escalation.approve_above."+currency, "must not be negative")
-		}
-	}
-	for i, p := range doc.People {
-		if p.Name == "" {
-			d.fault(nil, fmt.Sprintf("people[%d].name", i), "is required")
-		}
-		if !slices.Contains([]string{"", "viewer", "operator", "approver"}, p.Role) {
-			d.fault(nil, fmt.Sprintf("people[%d].role", i), "%q is not one of viewer, operator, approver", p.Role)
-		}
-	}
 	for path := range d.at {
 		switch {
 		case path == "schedule.audit":
 			d.note(path, "is valid, and this build does not use it yet")
 		}
 	}
-	for path, set := range map[string]bool{
-		"people": len(doc.People) > 0, "escalation.ladders": len(doc.Escalation.Ladders) > 0,
-		"escalation.approve_above": len(doc.Escalation.ApproveAbove) > 0,
-	} {
-		if set {
-			d.note(path, "is valid, and this build does not use it yet")
-		}
+	if len(doc.Escalation.Ladders) > 0 {
+		d.note("escalation.ladders", "is valid, and this build does not use it yet")
 	}
 }

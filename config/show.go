@@ -3,6 +3,7 @@ package config
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -23,6 +24,8 @@ type Resolved struct {
 	Sources      []resolvedMember        `json:"sources"`
 	Actions      map[string]recon.Policy `json:"actions"`
 	Schedule     map[string]string       `json:"schedule"`
+	People       []Person                `json:"people"`
+	ApproveAbove map[string]int64        `json:"approve_above"`
 	Destinations []resolvedMember        `json:"destinations"`
 	Limits       map[string]int          `json:"limits"`
 	Notes        []string                `json:"notes"`
@@ -55,6 +58,8 @@ func (c *Config) Resolve() Resolved {
 		Sources:      []resolvedMember{},
 		Actions:      map[string]recon.Policy{},
 		Schedule:     map[string]string{"sweep": c.Schedule.Sweep.Text, "audit": c.Schedule.Audit.Text, "reverify": c.Schedule.Reverify.Text},
+		People:       append([]Person{}, c.People...),
+		ApproveAbove: map[string]int64{},
 		Destinations: []resolvedMember{},
 		Limits:       map[string]int{"changes_per_run": c.Limits.ChangesPerRun},
 		Notes:        []string{},
@@ -70,6 +75,7 @@ func (c *Config) Resolve() Resolved {
 	for _, d := range c.Destinations {
 		r.Destinations = append(r.Destinations, resolvedMember{Name: d.Name, Kind: d.Kind, Settings: filled(d.Name, d.settings)})
 	}
+	maps.Copy(r.ApproveAbove, c.ApproveAbove)
 	for _, p := range c.Policies {
 		r.Actions[p.Action] = p
 	}

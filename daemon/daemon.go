@@ -103,6 +103,7 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 	}
 	d.ledger.Store(l)
 	d.ready.Store(true)
+	life.started("waking findings", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.wake(ctx, l) }))
 	life.started("snapshots", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.snapshots(ctx, l) }))
 	if err := d.deliver(ctx, life, l); err != nil {
 		return err
@@ -165,7 +166,7 @@ func (d *daemon) applyPolicies(ctx context.Context, l *ledger.Ledger) error {
 	for _, p := range applied {
 		d.Log.Info("policy", "action", p.Action, "version", p.Version)
 	}
-	return nil
+	return d.applyPeople(ctx, l, now)
 }
 
 // deliver starts the delivery of notices, where there is anybody to tell.

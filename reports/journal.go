@@ -30,6 +30,15 @@ type entryBody struct {
 	LookIDs    []string           `json:"look_ids"`
 	Findings   []findingBody      `json:"findings"`
 	Ended      []findingBody      `json:"ended"`
+
+	// Of what a person did.
+	Verb       recon.Verb        `json:"verb"`
+	Via        string            `json:"via"`
+	Kind       recon.FindingKind `json:"finding_kind"`
+	Proposed   bool              `json:"proposed"`
+	ProposedBy string            `json:"proposed_by"`
+	Assignee   string            `json:"assignee"`
+	Until      *time.Time        `json:"until"`
 }
 
 type findingBody struct {
@@ -118,7 +127,7 @@ func (p *page) sentence(k recon.EntryKind, b entryBody) string {
 	case recon.EntryDecision:
 		s = "decided by " + orNone(b.Rule) + because(b.Reason)
 	case recon.EntryPerson:
-		s = "a person acted" + by(b.By) + because(b.Reason)
+		s = p.acted(b) + because(b.Reason)
 	case recon.EntryRelease:
 		s = "released for one more attempt" + by(b.By) + because(b.Reason)
 	case recon.EntryErased:
@@ -127,6 +136,23 @@ func (p *page) sentence(k recon.EntryKind, b entryBody) string {
 		s = recon.Noun(string(k)) + because(b.Reason)
 	}
 	return s + consequences(k, b)
+}
+
+// acted says what a person did.
+func (p *page) acted(b entryBody) string {
+	if b.Verb == "" {
+		return "a person acted" + by(b.By)
+	}
+	a := recon.PersonAct{Person: orNone(b.By), Verb: b.Verb, Proposed: b.Proposed, ProposedBy: b.ProposedBy,
+		Effect: b.EffectID, Assignee: b.Assignee, Until: b.Until}
+	s := a.Text(p.zone)
+	if b.Kind != "" && !b.Verb.Settles() {
+		s += " (" + string(b.Kind) + ")"
+	}
+	if b.Via != "" {
+		s += ", by " + b.Via
+	}
+	return s
 }
 
 func finished(b entryBody) string {
@@ -153,7 +179,7 @@ func consequences(k recon.EntryKind, b entryBody) string {
 	if b.From != b.To && b.From != "" && b.To != "" && k != recon.EntryStarted { // which says it by itself
 		parts = append(parts, "now "+string(b.To))
 	}
-	if b.EffectID != "" {
+	if b.EffectID != "" && k != recon.EntryPerson { // whose sentence names it
 		parts = append(parts, "effect "+b.EffectID)
 	}
 	if b.Release && k != recon.EntryRelease {

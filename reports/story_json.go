@@ -62,9 +62,17 @@ type findingDocument struct {
 // StoryJSON writes the same as one JSON document. Nothing is left out, cut or made
 // printable.
 func StoryJSON(w io.Writer, s recon.Story) error {
+	d, err := storyDocumentOf(s)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, d)
+}
+
+func storyDocumentOf(s recon.Story) (storyDocument, error) {
 	op, err := recon.MarshalOperation(s.Operation)
 	if err != nil {
-		return fmt.Errorf("write operation %s: %w", s.Operation.ID, err)
+		return storyDocument{}, fmt.Errorf("write operation %s: %w", s.Operation.ID, err)
 	}
 	d := storyDocument{
 		Operation: op, NextCheck: orNull(s.Check.Next), SafeUntil: orNull(s.SafeRetryUntil()),
@@ -82,14 +90,14 @@ func StoryJSON(w io.Writer, s recon.Story) error {
 	for _, e := range s.Effects {
 		line, err := recon.MarshalEffect(e)
 		if err != nil {
-			return fmt.Errorf("write effect %s: %w", e.ID, err)
+			return d, fmt.Errorf("write effect %s: %w", e.ID, err)
 		}
 		d.Effects = append(d.Effects, line)
 	}
 	for _, f := range s.Findings {
 		d.Findings = append(d.Findings, findingOf(s, f))
 	}
-	return writeJSON(w, d)
+	return d, nil
 }
 
 func findingOf(s recon.Story, f recon.Finding) findingDocument {

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/seed-1c4f4dc2/reconciler/config"
+	"github.com/seed-1c4f4dc2/reconciler/daemon"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
@@ -40,6 +41,9 @@ func (a *app) policyApply(ctx context.Context, _ []string) error {
 	}
 	applied, err := l.ApplyPolicies(ctx, c.Policies, now)
 	if err != nil {
+		return err
+	}
+	if err := l.ApplyPeople(ctx, daemon.People(c), now); err != nil {
 		return err
 	}
 	return a.printPolicies(applied)

@@ -49,6 +49,7 @@ func TestScripts(t *testing.T) {
 			"refund":    refund,
 			"exits":     exits,
 			"sql":       func(ts *testscript.TestScript, _ bool, args []string) { sql(t.Context(), ts, args) },
+			"known":     func(ts *testscript.TestScript, _ bool, args []string) { known(t.Context(), ts, args) },
 			"freeport":  freeport,
 			"get":       get,
 			"secrets":   secrets,

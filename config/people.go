@@ -1,0 +1,76 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// roles of people, each with what the one before may.
+var roles = []string{"viewer", "operator", "approver"}
+
+// slackUser is a Slack workspace and a user in it: a user's id alone may be another
+// person's elsewhere.
+var slackUser = regexp.MustCompile(`^[TE][A-Z0-9]{1,30}/[UW][A-Z0-9]{1,30}$`)
+
+// people checks who may act, and above which amounts two of them must agree. One account
+// is one person's; two names for one person would let them approve themselves.
+func (d *decoder) people(doc file, c *Config) {
+	owners, roleOf := map[string]string{}, map[string]string{}
+	for i, p := range doc.People {
+		at := fmt.Sprintf("people[%d]", i)
+		if p.Name == "" || len(p.Name) > 200 {
+			d.fault(nil, at+".name", "is required, as text of at most 200 bytes")
+		}
+		if p.Role == "" {
+			p.Role = roles[0]
+		}
+		if !slices.Contains(roles, p.Role) {
+			d.fault(nil, at+".role", "%q is not one of viewer, operator, approver", p.Role)
+		}
+		if before, twice := roleOf[p.Name]; twice && before != p.Role {
+			d.fault(nil, at+".role", "%s is %s here and %s before; one person has one role", p.Name, p.Role, before)
+		}
+		roleOf[p.Name] = p.Role
+		if p.Slack != "" && !slackUser.MatchString(p.Slack) {
+			d.fault(nil, at+".slack", "%q is no Slack user; write workspace and user, such as T012AB3C4/U061F7AUR", p.Slack)
+		}
+		for key, account := range map[string]string{"slack": p.Slack, "db_role": p.DBRole} {
+			owner, taken := owners[key+account]
+			if account != "" && taken {
+				d.fault(nil, at+"."+key, "%q is already an account of %s; an account belongs to one person", account, owner)
+			}
+			owners[key+account] = p.Name
+		}
+		c.People = append(c.People, p)
+	}
+	d.approveAbove(doc, c)
+	approvers := 0
+	for _, role := range roleOf {
+		if role == "approver" {
+			approvers++
+		}
+	}
+	if len(c.ApproveAbove) > 0 && approvers < 2 {
+		d.note("escalation.approve_above", fmt.Sprintf("takes two approvers, and people names %d", approvers))
+	}
+}
+
+func (d *decoder) approveAbove(doc file, c *Config) {
+	for currency, minor := range doc.Escalation.ApproveAbove {
+		code, err := recon.ParseCurrency(currency)
+		switch {
+		case err != nil:
+			d.fault(nil, "escalation.approve_above."+currency, "is no ISO 4217 currency")
+		case minor < 0:
+			d.fault(nil, "escalation.approve_above."+currency, "must not be negative")
+		default:
+			if c.ApproveAbove == nil {
+				c.ApproveAbove = map[string]int64{}
+			}
+			c.ApproveAbove[code] = minor
+		}
+	}
+}

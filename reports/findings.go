@@ -1,0 +1,240 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// FindingRow is a finding as it is listed. It has the shape of the ledger's, so that one
+// converts to the other.
+type FindingRow struct {
+	recon.Finding
+	EndedAt           time.Time
+	SettledAt         time.Time
+	SettledBy         string
+	SettledAs         string
+	Level             int
+	Assignee          string
+	AcknowledgedUntil time.Time
+	SnoozedUntil      time.Time
+	Proposal          *recon.Proposal
+}
+
+// FindingStory is one finding with everything that a person needs to decide on it.
+type FindingStory struct {
+	FindingRow
+	Effects []recon.Effect
+	Stories []recon.Story
+	Acts    []recon.PersonAct
+}
+
+// Findings writes a list of findings, in the order given: what, how much, how old, and
+// why in one line each.
+func Findings(w io.Writer, list []FindingRow, now time.Time, exponents map[string]int) error {
+	p := newPage(now, nil)
+	for _, f := range list {
+		p.line(fmt.Sprintf("%s  %s  %s  %s  %s", pad(f.ID, 36), pad(string(f.Kind), 10), pad(state(f.Finding), 12),
+			left(amount(f.Money, exponents), 15), left(span(age(f, now)), 11)))
+		p.line("  " + f.Reason)
+		for _, note := range f.notes(p) {
+			p.line("  " + note)
+		}
+	}
+	switch len(list) {
+	case 0:
+		p.line("no findings")
+	default:
+		p.line(count(len(list), "finding") + "; `reconciler findings show ID` tells everything about one")
+	}
+	return p.writeTo(w)
+}
+
+func amount(m recon.Money, exponents map[string]int) string {
+	if m.IsZero() {
+		return ""
+	}
+	return m.Text(exponents)
+}
+
+// age is how long a finding is or was open.
+func age(f FindingRow, now time.Time) time.Duration {
+	if over := closedAt(f); !over.IsZero() {
+		now = over
+	}
+	return now.Sub(f.OpenedAt)
+}
+
+func closedAt(f FindingRow) time.Time {
+	switch f.State {
+	case recon.FindingSettled:
+		return f.SettledAt
+	case recon.FindingEnded:
+		return f.EndedAt
+	}
+	return time.Time{}
+}
+
+// notes are what people did with it, and how it ended.
+func (f FindingRow) notes(p *page) []string {
+	var notes []string
+	add := func(set bool, format string, args ...any) {
+		if set {
+			notes = append(notes, fmt.Sprintf(format, args...))
+		}
+	}
+	add(f.Assignee != "", "assigned to %s", f.Assignee)
+	add(f.State == recon.FindingAcknowledged && !f.AcknowledgedUntil.IsZero(), "acknowledged until %s", p.when(f.AcknowledgedUntil))
+	add(f.State == recon.FindingSnoozed, "snoozed until %s", p.when(f.SnoozedUntil))
+	if f.Proposal != nil {
+		add(true, "waits for %s", f.Proposal.Text())
+	}
+	add(f.State == recon.FindingSettled, "settled: %s", f.Ending)
+	add(f.State == recon.FindingEnded, "ended by itself: %s", f.Ending)
+	return notes
+}
+
+// Finding writes one finding on one screen: what is wrong, both sides' values, what was
+// asked and answered, what happens by itself, and what people may do and did.
+func Finding(w io.Writer, s FindingStory, now time.Time, zone *time.Location) error {
+	p := newPage(now, zone)
+	var exponents map[string]int
+	if len(s.Stories) > 0 {
+		exponents = s.Stories[0].Policy.Exponents
+	}
+	p.line(fmt.Sprintf("%s: %s", s.Kind, s.Kind.Text()))
+	p.line(s.ID)
+	p.blank()
+	p.findingHead(s, exponents)
+	p.effectsNamed(s, exponents)
+	for _, story := range s.Stories {
+		p.blank()
+		p.line("Operation " + string(story.Operation.ID) + ": " + story.Title())
+		p.state(story)
+		if s.Open() {
+			p.row("By itself", story.ByItself(s.Finding, now, zone))
+		}
+		p.effects(story)
+		p.journal(story)
+	}
+	if more := len(s.Operations) - len(s.Stories); more > 0 {
+		p.line(fmt.Sprintf("and %d more: `reconciler operations show ID` tells them", more))
+	}
+	p.acts(s.Acts)
+	p.ways(s)
+	return p.writeTo(w)
+}
+
+func (p *page) findingHead(s FindingStory, exponents map[string]int) {
+	p.row("State", state(s.Finding))
+	p.row("Why", s.Reason)
+	for _, d := range s.Observed {
+		p.row("Differs", fmt.Sprintf("%s: ours %s, theirs %s", recon.Noun(d.Field), orNone(d.Ours), orNone(d.Theirs)))
+	}
+	p.row("Money", amount(s.Money, exponents))
+	p.row("Certainty", string(s.Certainty))
+	p.row("Source", string(s.Source))
+	if s.Open() {
+		p.row("Open for", p.since(s.OpenedAt))
+	} else {
+		p.row("Opened", p.when(s.OpenedAt))
+		p.row("Over since", p.ago(closedAt(s.FindingRow)))
+	}
+	for _, note := range s.notes(p) {
+		p.row("Now", note)
+	}
+	if s.Proposal != nil {
+		p.row("They said", s.Proposal.Reason)
+	}
+	if s.Open() {
+		p.row("What to do", s.Kind.Advice())
+	}
+	p.row("Version", fmt.Sprint(s.Version))
+}
+
+// effectsNamed lists the effects that the finding names and no operation below shows.
+func (p *page) effectsNamed(s FindingStory, exponents map[string]int) {
+	shown := map[recon.EffectIdentity]bool{}
+	for _, story := range s.Stories {
+		for _, e := range story.Effects {
+			shown[e.Identity()] = true
+		}
+	}
+	lead := "Effect"
+	for _, e := range s.Effects {
+		if shown[e.Identity()] {
+			continue
+		}
+		p.row(lead, effectText(e, exponents, p))
+	}
+}
+
+// effectText tells one effect: what, how much, where, and who made it.
+func effectText(e recon.Effect, exponents map[string]int, p *page) string {
+	s := fmt.Sprintf("%s: %s of %s, %s, made %s", e.ID, recon.Noun(e.Kind), e.Money.Text(exponents), e.Status.Text(), p.when(e.CreatedAt))
+	if e.CreatedBy != "" {
+		s += " by " + e.CreatedBy
+	}
+	if e.Parent != "" {
+		s += ", under " + e.Parent
+	}
+	s += fmt.Sprintf(", account %s, mode %s", orNone(e.Account), orNone(e.Mode))
+	if e.Owner != "" {
+		s += ", belongs to " + e.Owner
+	}
+	return s
+}
+
+// acts tells who did what.
+func (p *page) acts(acts []recon.PersonAct) {
+	if len(acts) == 0 {
+		return
+	}
+	p.blank()
+	p.line("Who did what")
+	for _, a := range acts {
+		text := a.Text(p.zone)
+		if a.Via != "" {
+			text += ", by " + a.Via
+		}
+		if a.Reason != "" {
+			text += ": " + strings.TrimSuffix(a.Reason, ".")
+		}
+		p.text("  "+p.when(a.At)+"  ", text)
+	}
+}
+
+// ways says how to settle it from here.
+func (p *page) ways(s FindingStory) {
+	if !s.Open() || s.Kind == recon.FindBlind {
+		return
+	}
+	p.blank()
+	p.line("To settle it")
+	p.text("  ", "reconciler findings resolve "+s.ID+" --as ANSWER --reason TEXT")
+	for _, v := range fitting(s.Kind) {
+		p.text("    "+pad(string(v), 15)+" ", v.Text("")+hints[v])
+	}
+}
+
+var hints = map[recon.Verb]string{
+	recon.Happened: " (--effect ID says as which effect; it is looked up first)",
+	recon.Release:  " (refused near the end of the key's lifetime)",
+	recon.Adopt:    " (--operation ID says whose; else a new one is made for it)",
+}
+
+// fitting are the answers that make sense for a kind of finding.
+func fitting(k recon.FindingKind) []recon.Verb {
+	switch k {
+	case recon.FindOrphan:
+		return []recon.Verb{recon.Adopt, recon.Ignore, recon.Accept}
+	case recon.FindFailing, recon.FindDuplicate, recon.FindMismatch, recon.FindConflict:
+		return []recon.Verb{recon.Accept}
+	case recon.FindReversed:
+		return []recon.Verb{recon.DidNotHappen, recon.Accept}
+	}
+	return []recon.Verb{recon.Happened, recon.DidNotHappen, recon.Release, recon.Accept}
+}
