@@ -175,12 +175,16 @@ func (o object) fault(k *kind) string {
 // customer's favour, a payout may take from the bank, and a checkout that only stores a
 // card has no amount.
 func (o object) moneyFault() string {
+	amount, field := o.asked(), "amount"
+	if o.kind == kindInvoice {
+		field = "total"
+	}
 	signed := o.kind == kindInvoice || o.kind == kindPayout
-	switch amount := o.asked(); {
+	switch {
 	case amount == nil && o.kind == kindCheckoutSession:
 		return ""
 	case amount == nil || *amount < 0 && !signed:
-		return "amount"
+		return field
 	case !isCurrency(o.Currency):
 		return "currency"
 	}
