@@ -109,6 +109,8 @@ type Harness struct {
 	// Keyless says that an effect of this kind is never found by its key, though the source's
 	// sheet has that method for others.
 	Keyless bool
+	// Quiet says that no event is made when an effect of this kind comes to be.
+	Quiet bool
 }
 
 // Exercise runs the whole suite.
@@ -146,6 +148,13 @@ func Exercise(t *testing.T, h Harness) {
 		{"account and mode of a list are never mixed", listsApart},
 		{"a list that is not the source's is blind and costs nothing", strangersList},
 		{"a list takes no window and no cursor but its own", listRefuses},
+		{"what a delivery shows is what is read", deliveredAsRead},
+		{"a late failure is delivered", deliveredLateFailure},
+		{"a forged or old delivery is refused", forgedDeliveries},
+		{"an event that is unknown, foreign or not vouched for is no evidence", eventsThatShowNothing},
+		{"the feed holds what was delivered", feedAsDelivered},
+		{"a feed that breaks off goes on at its cursor", feedResumes},
+		{"a feed that is not the source's is blind and costs nothing", feedOfStrangers},
 	} {
 		t.Run(part.name, func(t *testing.T) {
 			t.Parallel()

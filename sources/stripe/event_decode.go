@@ -10,47 +10,33 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/sources"
 )
 
-// families are the prefixes of the types of events whose object is of a kind. An event of
-// any other type, or about another object, shows nothing.
-var families = map[string][]string{
-	kindCharge:        {"charge."},
-	kindPaymentIntent: {"payment_intent."},
-	kindRefund:        {"refund.", "charge.refund."},
-}
+// previews are the types of events that show what does not exist yet.
+var previews = []string{"invoice.upcoming"}
 
-// needed are the fields without which an object of a kind is read from the provider,
-// since the event is of a version that has them elsewhere or not at all. That they are
-// null is an answer; that they are absent is none.
-var needed = map[string][]string{
-	kindCharge: {"amount", "amount_captured", "amount_refunded", "captured", "currency", "customer", "metadata",
-		"payment_intent", "refunded", "status"},
-	kindPaymentIntent: {"amount", "amount_received", "currency", "customer", "metadata", "status"},
-	kindRefund:        {"amount", "charge", "currency", "metadata", "payment_intent", "status"},
-}
+// deletions are the types of events after which their object is no longer there, though
+// they show it as it was.
+var deletions = []string{"customer.deleted", "invoice.deleted"}
 
 // Decode says what an event shows. An object that the event carries whole is the same
 // effect as if it had been read at that moment; one of which a field is missing, as
-// other API versions have it, is a hint to read it. An event of another account or mode
-// than the source's, of a type that is not known, or about a kind that the source does
-// not observe, shows nothing.
+// other API versions have it, and the object of a thin event, are hints to read them. An
+// event of another account or mode than the source's, of a type that is not known, or
+// about a kind that the source does not observe, shows nothing.
 //
 // One change of a refund comes under up to three names: refund.created (or updated),
 // charge.refund.updated and charge.refunded. The first two show the same effect. The
 // third shows the refunds that old versions put into the charge, and is else a hint to
 // list them: that it carries none never says that there are none.
 func (s *Source) Decode(e recon.Event) (sources.Shown, error) {
-	at := slices.IndexFunc(s.places, func(p *place) bool { return p.account == e.Account && p.mode == e.Mode })
-	if at < 0 {
+	d := decoding{Source: s, place: s.place(e.Account, e.Mode), typ: e.Type}
+	if d.place == nil {
 		return sources.Shown{}, nil
 	}
-	d := decoding{Source: s, place: s.places[at], typ: e.Type}
 	if deeper(e.Body, maxDepth) || json.Unmarshal(e.Body, &d.event) != nil {
 		return sources.Shown{}, fmt.Errorf("%s: event %s: the stored body is not the JSON of an event", s.name, e.ID)
 	}
-	if kind := string(d.event.Data.Object.Object); d.knows(kind) {
-		if err := d.object(kind, d.event.Data.Object.raw); err != nil {
-			return sources.Shown{}, fmt.Errorf("%s: event %s of type %s: %w", s.name, e.ID, e.Type, err)
-		}
+	if err := d.decode(); err != nil {
+		return sources.Shown{}, fmt.Errorf("%s: event %s of type %s: %w", s.name, e.ID, e.Type, err)
 	}
 	if !e.Signed {
 		d.distrust()
@@ -67,10 +53,19 @@ type decoding struct {
 	shown sources.Shown
 }
 
-// knows reports whether the event is one about an object of a kind that we observe.
-func (d *decoding) knows(kind string) bool {
-	return slices.Contains(d.sheet.Kinds, kind) &&
-		slices.ContainsFunc(families[kind], func(prefix string) bool { return strings.HasPrefix(d.typ, prefix) })
+func (d *decoding) decode() error {
+	if kind, ok := ourKind(string(d.event.Related.Type)); ok {
+		return d.hint(kind, string(d.event.Related.ID), nil, "")
+	}
+	kind, ok := ourKind(string(d.event.Data.Object.Object))
+	begins := func(prefix string) bool { return strings.HasPrefix(d.typ, prefix) }
+	switch {
+	case !ok, !slices.ContainsFunc(kinds[kind].told, begins), slices.Contains(previews, d.typ):
+		return nil
+	case slices.Contains(deletions, d.typ):
+		return d.hint(kind, string(d.event.Data.Object.ID), nil, "")
+	}
+	return d.object(kind, d.event.Data.Object.raw)
 }
 
 // object takes the object of the event, and what old versions put into it.
@@ -98,7 +93,12 @@ func (d *decoding) object(kind string, raw json.RawMessage) error {
 func (d *decoding) take(kind string, raw json.RawMessage, key string) error {
 	o, err := readObject(kind, raw)
 	if err != nil || !eventIDs.MatchString(o.ID) || lacks(kind, raw) {
-		return d.hint(kind, raw, key)
+		var seen struct {
+			ID       text                       `json:"id"`
+			Metadata map[string]json.RawMessage `json:"metadata"`
+		}
+		_ = json.Unmarshal(raw, &seen) // what it does not have is missing in the hint
+		return d.hint(kind, string(seen.ID), seen.Metadata, key)
 	}
 	if o.wrongMode(d.place.mode) {
 		return fmt.Errorf("the %s is of another mode than its event", kind)
@@ -116,22 +116,24 @@ func lacks(kind string, raw json.RawMessage) bool {
 	if json.Unmarshal(raw, &fields) != nil {
 		return true
 	}
-	return slices.ContainsFunc(needed[kind], func(name string) bool { return fields[name] == nil })
+	return slices.ContainsFunc(kinds[kind].needed, func(names string) bool {
+		for name := range strings.SplitSeq(names, "|") {
+			if fields[name] != nil {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // hint names an object that the event does not show whole, with what it does say.
-func (d *decoding) hint(kind string, raw json.RawMessage, key string) error {
-	var seen struct {
-		ID       text                       `json:"id"`
-		Metadata map[string]json.RawMessage `json:"metadata"`
-	}
-	_ = json.Unmarshal(raw, &seen) // what it does not have is missing below
-	if !eventIDs.MatchString(string(seen.ID)) {
+func (d *decoding) hint(kind, id string, metadata map[string]json.RawMessage, key string) error {
+	if !eventIDs.MatchString(id) {
 		return fmt.Errorf("the %s has no id", kind)
 	}
 	d.shown.Hints = append(d.shown.Hints, sources.Hint{
-		Kind: kind, Account: d.place.account, Mode: d.place.mode, ID: string(seen.ID), Key: key,
-		Reference: object{Metadata: seen.Metadata}.reference(d.marker),
+		Kind: kind, Account: d.place.account, Mode: d.place.mode, ID: id, Key: key,
+		Reference: object{Metadata: metadata}.reference(d.marker),
 	})
 	return nil
 }
@@ -153,9 +155,6 @@ func listIn(raw json.RawMessage, field string) embedded {
 
 // children takes the objects of a list that old versions put into their parent.
 func (d *decoding) children(kind string, raw json.RawMessage, field string) {
-	if !slices.Contains(d.sheet.Kinds, kind) {
-		return
-	}
 	for _, child := range listIn(raw, field).Data {
 		// The event is about the parent. A child that says nothing is missing in the sum of
 		// the refunds, and a charge has events of its own.
@@ -170,7 +169,7 @@ func (d *decoding) hintRefunds(raw json.RawMessage) {
 		ID       string `json:"id"`
 		Refunded int64  `json:"amount_refunded"`
 	}
-	if json.Unmarshal(raw, &charge) != nil || !slices.Contains(d.sheet.Kinds, kindRefund) {
+	if json.Unmarshal(raw, &charge) != nil || !eventIDs.MatchString(charge.ID) {
 		return
 	}
 	list := listIn(raw, "refunds")

@@ -59,7 +59,7 @@ const (
 		`"metadata":{"op_id":"op_1","customer":"Jane"},"payment_intent":"pi_1","reason":null,"status":"succeeded"}`
 	wholeCharge = `{"id":"ch_1","object":"charge","amount":5000,"amount_captured":5000,"amount_refunded":700,"balance_transaction":"txn_1",` +
 		`"captured":true,"created":1772430000,"currency":"eur","customer":null,"livemode":true,"metadata":{},"payment_intent":"pi_1","refunded":false,"status":"succeeded"}`
-	wholeIntent = `{"id":"pi_1","object":"payment_intent","amount":5000,"amount_received":5000,"created":1772430000,"currency":"eur","customer":null,` +
+	wholeIntent = `{"id":"pi_1","object":"payment_intent","amount":5000,"amount_received":5000,"canceled_at":null,"created":1772430000,"currency":"eur","customer":null,` +
 		`"latest_charge":"ch_1","livemode":true,"metadata":{"op_id":"op_2"},"status":"succeeded"}`
 )
 

@@ -36,6 +36,12 @@ type kind struct {
 	// made are the events by which the request that made an object is known. Where Stripe
 	// has none, nothing is found by key.
 	made []string
+	// told are the prefixes of the types of all events whose object is of the kind.
+	told []string
+	// needed are the fields that an event's object must have, null or not: where one is
+	// absent, the event is of a version that has it elsewhere or not at all, and the object
+	// is read. One of a|b is enough.
+	needed []string
 	// filters are the parameters by which Stripe lists the objects under a parent.
 	filters []string
 	// bare says that an object has no amount of its own, and so no currency.
@@ -57,6 +63,9 @@ var kinds = map[string]*kind{
 	kindCharge: {
 		path: "/v1/charges", made: []string{"charge.failed", "charge.pending", "charge.succeeded"},
 		filters: []string{"payment_intent", "customer"},
+		told:    []string{"charge."},
+		needed: []string{"amount", "amount_captured", "amount_refunded", "captured", "currency", "customer",
+			"metadata", "payment_intent", "refunded", "status"},
 		status:  chargeStatus,
 		parents: func(o object) []link { return []link{o.PaymentIntent, o.Invoice, o.Customer} },
 		list:    listCharges, one: oneCharge, search: searchCharges,
@@ -64,6 +73,9 @@ var kinds = map[string]*kind{
 	kindCheckoutSession: {
 		path: "/v1/checkout/sessions", object: "checkout.session",
 		filters: []string{"payment_intent", "subscription", "customer"},
+		told:    []string{"checkout.session."},
+		needed: []string{"amount_total", "currency", "customer", "metadata", "payment_intent",
+			"payment_status", "status", "subscription"},
 		status:  sessionStatus,
 		parents: func(o object) []link { return []link{o.PaymentIntent, o.Subscription, o.Invoice, o.Customer} },
 		list:    listSessions, one: oneSession,
@@ -71,12 +83,16 @@ var kinds = map[string]*kind{
 	kindCreditNote: {
 		path: "/v1/credit_notes", made: []string{"credit_note.created"},
 		filters: []string{"invoice", "customer"},
+		told:    []string{"credit_note."},
+		needed:  []string{"amount", "currency", "customer", "invoice", "metadata", "number", "status"},
 		status:  byWord(map[string]recon.EffectStatus{"issued": recon.Completed, "void": recon.Reversed}),
 		parents: func(o object) []link { return []link{o.Invoice, o.Customer} },
 		list:    listCreditNotes, one: oneCreditNote,
 	},
 	kindCustomer: {
 		path: "/v1/customers", made: []string{"customer.created"}, bare: true,
+		told:   []string{"customer."},
+		needed: []string{"metadata"},
 		// A deleted one is no object any more: it is not there.
 		status:  func(object) (recon.EffectStatus, bool) { return recon.Completed, true },
 		parents: func(object) []link { return nil },
@@ -85,6 +101,8 @@ var kinds = map[string]*kind{
 	kindDispute: {
 		path:    "/v1/disputes", // made by the customer's bank, under nobody's key
 		filters: []string{"charge", "payment_intent"},
+		told:    []string{"charge.dispute."},
+		needed:  []string{"amount", "balance_transactions", "charge", "currency", "metadata", "payment_intent", "status"},
 		status: byWord(map[string]recon.EffectStatus{
 			"warning_needs_response": recon.InFlight, "warning_under_review": recon.InFlight,
 			"needs_response": recon.InFlight, "under_review": recon.InFlight,
@@ -97,6 +115,9 @@ var kinds = map[string]*kind{
 	kindInvoice: {
 		path: "/v1/invoices", made: []string{"invoice.created"},
 		filters: []string{"subscription", "customer"},
+		told:    []string{"invoice."},
+		needed: []string{"currency", "customer", "metadata", "number", "parent|subscription",
+			"status", "status_transitions", "total"},
 		status: byWord(map[string]recon.EffectStatus{
 			"draft": recon.InFlight, "open": recon.InFlight, "paid": recon.Completed,
 			"void": recon.EffectFailed, "uncollectible": recon.EffectFailed,
@@ -107,6 +128,8 @@ var kinds = map[string]*kind{
 	kindPaymentIntent: {
 		path: "/v1/payment_intents", made: []string{"payment_intent.created"},
 		filters: []string{"customer"},
+		told:    []string{"payment_intent."},
+		needed:  []string{"amount", "amount_received", "canceled_at", "currency", "customer", "metadata", "status"},
 		// One that still wants a payment method or a confirmation is in flight: nothing has
 		// happened yet, and it still may at any time, so that neither "failed" nor "not
 		// there" is true of it. A hold that was placed and not captured is in flight too.
@@ -120,6 +143,9 @@ var kinds = map[string]*kind{
 	},
 	kindPayout: {
 		path: "/v1/payouts", made: []string{"payout.created"},
+		told: []string{"payout."},
+		needed: []string{"amount", "automatic", "currency", "destination", "metadata",
+			"original_payout", "reversed_by", "status"},
 		status:  payoutStatus,
 		parents: func(o object) []link { return []link{o.OriginalPayout, o.Destination} },
 		list:    listPayouts, one: onePayout,
@@ -127,6 +153,8 @@ var kinds = map[string]*kind{
 	kindRefund: {
 		path: "/v1/refunds", made: []string{"refund.created"},
 		filters: []string{"charge", "payment_intent"},
+		told:    []string{"refund.", "charge.refund."},
+		needed:  []string{"amount", "charge", "currency", "metadata", "payment_intent", "reason", "status"},
 		status: byWord(map[string]recon.EffectStatus{
 			"pending": recon.InFlight, "requires_action": recon.InFlight, "succeeded": recon.Completed,
 			"failed": recon.EffectFailed, "canceled": recon.EffectFailed,
@@ -137,6 +165,8 @@ var kinds = map[string]*kind{
 	kindSubscription: {
 		path: "/v1/subscriptions", made: []string{"customer.subscription.created"}, bare: true,
 		filters: []string{"customer"},
+		told:    []string{"customer.subscription."},
+		needed:  []string{"canceled_at", "customer", "ended_at", "metadata", "status"},
 		status: byWord(map[string]recon.EffectStatus{
 			"incomplete": recon.InFlight, "trialing": recon.InFlight, "past_due": recon.InFlight,
 			"paused": recon.InFlight, "unpaid": recon.InFlight, "active": recon.Completed,
@@ -148,6 +178,9 @@ var kinds = map[string]*kind{
 	},
 	kindTransfer: {
 		path: "/v1/transfers", made: []string{"transfer.created"},
+		told: []string{"transfer."},
+		needed: []string{"amount", "amount_reversed", "currency", "destination",
+			"metadata", "reversed", "source_transaction"},
 		status:  transferStatus,
 		parents: func(o object) []link { return []link{o.SourceTransaction, o.Destination} },
 		list:    listTransfers, one: oneTransfer,
