@@ -108,6 +108,9 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 	if err := d.deliver(ctx, life, l); err != nil {
 		return err
 	}
+	if err := d.takeIn(ctx, life, l); err != nil {
+		return err
+	}
 	return d.schedule(ctx, life, l)
 }
 

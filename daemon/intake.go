@@ -2,13 +2,36 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/time/rate"
 
 	"github.com/seed-1c4f4dc2/reconciler/inbox"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
-// inboxConns is how many connections the inbox has for itself: a long sweep must never
-// keep a delivery waiting.
-const inboxConns = 8
+const (
+	// inboxConns is how many connections the inbox has for itself: a long sweep must never
+	// keep a delivery waiting.
+	inboxConns = 8
+	// lookEvery is how often the inbox is looked into when nobody rings.
+	lookEvery = 5 * time.Second
+	// breath is the pause after a pass, so that events that come close together are one.
+	breath = 25 * time.Millisecond
+	// listenAgain is when a broken connection to listen on is made anew.
+	listenAgain = 5 * time.Second
+	// promptEvery is the least time between two sweeps of a source that events ask for.
+	promptEvery = 5 * time.Second
+	// recoverEvery is how often a provider's own list of events is read for deliveries that
+	// were missed, and old bytes are dropped.
+	recoverEvery = time.Hour
+	// keepBytes is how long the bytes of events are kept.
+	keepBytes = 30 * 24 * time.Hour
+)
 
 // openInbox gives deliveries a place to go, where any can come.
 func (d *daemon) openInbox(ctx context.Context, life *lifecycle) error {
@@ -25,3 +48,203 @@ func (d *daemon) openInbox(ctx context.Context, life *lifecycle) error {
 	life.started("notifications", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.bell.notify(ctx, box, d.Log) }))
 	return nil
 }
+
+// takeIn starts what becomes of stored events: the intake, the sweeps that it asks for,
+// and the recovery of what was never delivered.
+func (d *daemon) takeIn(ctx context.Context, life *lifecycle, l *ledger.Ledger) error {
+	box := d.inbox.Load()
+	if box == nil {
+		return nil
+	}
+	now, err := Clock(ctx, l)
+	if err != nil {
+		return err
+	}
+	prompts, err := d.prompts(ctx, l)
+	if err != nil {
+		return err
+	}
+	start := func(name string, f func(context.Context)) {
+		life.started(name, service(context.WithoutCancel(ctx), f))
+	}
+	for _, p := range prompts {
+		start("sweeps of "+string(p.source)+" at once", p.serve)
+	}
+	start("recovery", func(ctx context.Context) { d.recoverMissed(ctx, box, l, now) })
+	start("intake", func(ctx context.Context) { d.intake(ctx, d.newIntake(box, l), now, prompts) })
+	start("listening for events", func(ctx context.Context) { d.hear(ctx, box) })
+	return nil
+}
+
+// newIntake joins the sources that have events with an inbox and a ledger.
+func (d *daemon) newIntake(box *inbox.Store, l *ledger.Ledger) *sweep.Intake {
+	in := &sweep.Intake{
+		Inbox: box, Ledger: l, Tell: tell(d.Config), Sheets: map[recon.SourceName]recon.Sheet{}, Watch: d.metrics.intake(d.Config.Policies),
+	}
+	for _, s := range d.Config.Sources {
+		in.Sheets[s.Name] = s.Sheet
+		if r := d.receivers[string(s.Name)]; r != nil {
+			in.Sources = append(in.Sources, r)
+		}
+	}
+	return in
+}
+
+// intake takes events in when somebody rings, and looks by itself from time to time.
+func (d *daemon) intake(ctx context.Context, in *sweep.Intake, now func() time.Time, prompts map[recon.SourceName]*prompt) {
+	warn := rate.Sometimes{Interval: time.Minute}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.bell.here:
+		case <-time.After(lookEvery):
+		}
+		out, err := in.Run(ctx, now)
+		if err != nil && ctx.Err() == nil {
+			warn.Do(func() { d.Log.Warn("events could not be taken in; they wait in the inbox", "error", err.Error()) })
+		}
+		for name := range out.Left {
+			if p := prompts[name]; p != nil {
+				poke(p.rung)
+			}
+		}
+		if out.Events > 0 || out.Concluded > 0 {
+			d.Log.Debug("events taken in", "events", out.Events, "done", out.Done, "failed", out.Failed, "concluded", out.Concluded)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(breath):
+		}
+	}
+}
+
+// hear rings for what other processes stored.
+func (d *daemon) hear(ctx context.Context, box *inbox.Store) {
+	url := d.Config.Database.DirectURL
+	if url == "" {
+		url = d.DatabaseURL
+	}
+	for {
+		err := box.Listen(ctx, url, func() { poke(d.bell.here) })
+		if ctx.Err() != nil {
+			return
+		}
+		d.Log.Debug("no longer listening for events; the inbox is looked into by itself", "error", err.Error())
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(listenAgain):
+		}
+	}
+}
+
+// prompt runs a sweep of one source as soon as an event leaves something to it.
+type prompt struct {
+	*job
+	source recon.SourceName
+	rung   chan struct{}
+}
+
+// prompts are the sources that are swept at once, unless sweeps are switched off.
+func (d *daemon) prompts(ctx context.Context, l *ledger.Ledger) (map[recon.SourceName]*prompt, error) {
+	all := map[recon.SourceName]*prompt{}
+	if d.Config.Schedule.Sweep.Off() {
+		return all, nil
+	}
+	for _, source := range d.Config.Sources {
+		if d.receivers[string(source.Name)] == nil {
+			continue
+		}
+		s, err := NewSweep(d.Config, source, l, d.metrics.requested(source.Name))
+		if err != nil {
+			return nil, fmt.Errorf("open source %s: %w", source.Name, err)
+		}
+		s.Holder, s.Log, s.Watch = d.Holder, d.Log, d.metrics.watch(source.Name)
+		j := &job{daemon: d, name: runSweep + "/" + string(source.Name), run: s.Run, ctx: ctx}
+		all[source.Name] = &prompt{job: j, source: source.Name, rung: make(chan struct{}, 1)}
+	}
+	return all, nil
+}
+
+// serve sweeps whenever it is rung for, with a pause after each. That another sweep has
+// the place is fine: the next tick finds what is due.
+func (p *prompt) serve(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-p.rung:
+		}
+		began := time.Now()
+		var out sweep.Outcome
+		now, err := Clock(ctx, p.ledger.Load())
+		if err == nil {
+			out, err = p.run(ctx, sweep.Options{Now: now})
+		}
+		if ctx.Err() == nil {
+			p.report(ctx, out, err, time.Since(began))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(promptEvery):
+		}
+	}
+}
+
+// recoverMissed reads the providers' own lists of events, at the start and then every
+// hour, and drops bytes that are old. One process at a time reads a source.
+func (d *daemon) recoverMissed(ctx context.Context, box *inbox.Store, l *ledger.Ledger, now func() time.Time) {
+	for {
+		for _, to := range d.receivers {
+			if feeder, can := to.Receiver.(sweep.FeedSource); can {
+				err := d.recoverFrom(ctx, box, l, feeder, now)
+				if err != nil && ctx.Err() == nil {
+					d.Log.Warn("missed events could not be recovered", "source", string(to.name), "error", err.Error())
+				}
+			}
+		}
+		if n, err := box.DropBytes(ctx, now().Add(-keepBytes), now()); err != nil && ctx.Err() == nil {
+			d.Log.Warn("the bytes of old events could not be dropped", "error", err.Error())
+		} else if n > 0 {
+			d.Log.Info("dropped the bytes of old events", "events", n)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(recoverEvery):
+		}
+	}
+}
+
+// recoverFrom reads one source's events under the run's place, so that replicas do not
+// read the same.
+func (d *daemon) recoverFrom(ctx context.Context, box *inbox.Store, l *ledger.Ledger, source sweep.FeedSource, now func() time.Time) error {
+	run, err := l.BeginRun(ctx, ledger.RunStart{Name: "recover/" + string(source.Name()), Holder: d.Holder, TTL: recoverTTL})
+	var running *ledger.RunningError
+	if errors.As(err, &running) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r := sweep.Recovery{Inbox: box, Source: source, Look: d.metrics.watch(source.Name()).Look}
+	out, err := r.Run(ctx, now)
+	end := ledger.RunEnd{Outcome: ledger.RunDone}
+	if err != nil {
+		end.Outcome, end.Error = ledger.RunFailed, err.Error()
+	}
+	for _, u := range out.Unseen {
+		d.Log.Warn("events that were not seen", "source", string(u.Source), "from", u.From, "to", u.To, "why", u.Why)
+	}
+	if n := out.New(); n > 0 {
+		d.Log.Info("events that no delivery had brought", "source", string(source.Name()), "events", n)
+		d.bell.ring()
+	}
+	return errors.Join(err, l.FinishRun(context.WithoutCancel(ctx), run, end))
+}
+
+// recoverTTL is how long a reading that shows no sign of life keeps its place.
+const recoverTTL = 10 * time.Minute

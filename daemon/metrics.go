@@ -11,6 +11,7 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/config"
 	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
@@ -24,12 +25,14 @@ type metrics struct {
 	registry *prometheus.Registry
 	gauges   *gauges
 
-	looks    *prometheus.CounterVec
-	requests *prometheus.CounterVec
-	notices  *prometheus.CounterVec
-	inbox    *prometheus.CounterVec
-	runs     *prometheus.HistogramVec
-	unknown  *prometheus.HistogramVec
+	looks     *prometheus.CounterVec
+	requests  *prometheus.CounterVec
+	notices   *prometheus.CounterVec
+	inbox     *prometheus.CounterVec
+	takenIn   *prometheus.CounterVec
+	unmatched prometheus.Counter
+	runs      *prometheus.HistogramVec
+	unknown   *prometheus.HistogramVec
 }
 
 var (
@@ -50,11 +53,14 @@ func newMetrics(c *config.Config) *metrics {
 			"source", "endpoint", "code"),
 		notices: counter("notices_total", "Tries to deliver a notice, by how they went.", "destination", "result"),
 		inbox:   counter("inbox_events_total", "Deliveries of providers, by how they were answered.", "source", "result"),
-		runs:    histogram("run_duration_seconds", "How long runs took.", runBuckets, "run"),
+		takenIn: counter("inbox_taken_in_total", "Tries to take in what an event says, by how they ended.", "source", "result"),
+		unmatched: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "inbox_match_failures_total",
+			Help: "Effects of our actions that events told of and that belonged to no operation then."}),
+		runs: histogram("run_duration_seconds", "How long runs took.", runBuckets, "run"),
 		unknown: histogram("unknown_duration_seconds", "How long operations were unknown until a sweep concluded, by the state that they got.",
 			longBuckets, "source", "outcome"),
 	}
-	m.registry.MustRegister(m.gauges, m.looks, m.requests, m.notices, m.inbox, m.runs, m.unknown)
+	m.registry.MustRegister(m.gauges, m.looks, m.requests, m.notices, m.inbox, m.takenIn, m.unmatched, m.runs, m.unknown)
 	for _, s := range c.Sources {
 		for _, o := range outcomes {
 			for _, a := range s.Sheet.Abilities {
@@ -65,6 +71,10 @@ func newMetrics(c *config.Config) *metrics {
 			for _, r := range deliveryResults {
 				m.inbox.WithLabelValues(string(s.Name), r)
 			}
+			for _, state := range []inbox.State{inbox.Done, inbox.Waiting, inbox.Failed, inbox.Ignored} {
+				m.takenIn.WithLabelValues(string(s.Name), string(state))
+			}
+			m.looks.WithLabelValues(string(s.Name), string(recon.ByEvent), string(recon.Found))
 		}
 		for _, state := range closings {
 			m.unknown.WithLabelValues(string(s.Name), string(state))
@@ -131,6 +141,30 @@ func (m *metrics) noticed(destination string, r escalation.Result) {
 // delivered counts a delivery to a source.
 func (m *metrics) delivered(source recon.SourceName, result string) {
 	m.inbox.WithLabelValues(string(source), result).Inc()
+}
+
+// intake counts what an intake tells. Effects that no action of the source makes belong to
+// nobody for good, and are not counted as unmatched.
+func (m *metrics) intake(policies []recon.Policy) sweep.IntakeWatch {
+	ours := map[recon.SourceName]map[string]bool{}
+	for _, p := range policies {
+		if ours[p.Source] == nil {
+			ours[p.Source] = map[string]bool{}
+		}
+		ours[p.Source][p.Effect] = true
+	}
+	return sweep.IntakeWatch{
+		Ended: func(e inbox.Ending) {
+			m.takenIn.WithLabelValues(string(e.Of.Event.Source), string(e.State())).Inc()
+		},
+		Unmatched: func(e recon.Effect) {
+			if ours[e.Source][e.Kind] {
+				m.unmatched.Inc()
+			}
+		},
+		Look:   m.watch("").Look,
+		Judged: func(c recon.Case, d recon.Decision) { m.watch(c.Operation.Source).Judged(c, d) },
+	}
 }
 
 func (m *metrics) ran(name string, took time.Duration) {

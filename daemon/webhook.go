@@ -48,11 +48,17 @@ var deliveryResults = []string{
 
 // receiver is a configured source that takes deliveries.
 type receiver struct {
-	name   recon.SourceName
-	sheet  recon.Sheet
-	source sources.Receiver
-	limit  *rate.Limiter
+	sources.Receiver
+	name  recon.SourceName
+	sheet recon.Sheet
+	limit *rate.Limiter
 }
+
+// Name is the source's.
+func (to *receiver) Name() recon.SourceName { return to.name }
+
+// Sheet is the source's.
+func (to *receiver) Sheet() recon.Sheet { return to.sheet }
 
 // receivers opens the sources whose providers deliver events.
 func receivers(c *config.Config) (map[string]*receiver, error) {
@@ -67,7 +73,7 @@ func receivers(c *config.Config) (map[string]*receiver, error) {
 		}
 		if r, ok := client.(sources.Receiver); ok {
 			all[string(s.Name)] = &receiver{
-				name: s.Name, sheet: s.Sheet, source: r, limit: rate.NewLimiter(deliveriesPerSecond, deliveriesPerSecond),
+				Receiver: r, name: s.Name, sheet: s.Sheet, limit: rate.NewLimiter(deliveriesPerSecond, deliveriesPerSecond),
 			}
 		}
 	}
@@ -183,7 +189,7 @@ func readDelivery(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 
 // verified asks the source whether its provider sent this.
 func (to *receiver) verified(header http.Header, body []byte, at time.Time) (recon.Event, error) {
-	event, err := to.source.Verify(header, body, at)
+	event, err := to.Verify(header, body, at)
 	if err == nil {
 		if err = inbox.Check(event); err != nil {
 			err = &sources.Refusal{Why: sources.NotReadable, Err: err}

@@ -1,6 +1,7 @@
 package inbox_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -430,5 +431,40 @@ func TestAFeedRemembersHowFarItWasRead(t *testing.T) {
 		if diff := cmp.Diff(f, got); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+func TestProcessesTellEachOtherOfNewEvents(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	heard, ended := make(chan struct{}, 10), make(chan error, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		ended <- w.inbox.Listen(ctx, w.db.Config().ConnString(), func() { heard <- struct{}{} })
+	}()
+	await := func(what string) {
+		t.Helper()
+		select {
+		case <-heard:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("not heard: %s", what)
+		}
+	}
+	await("what came before")
+	if _, err := w.db.Exec(t.Context(), `SELECT pg_notify('reconciler_inbox', 'another tenant')`); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.inbox.Notify(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	await("a notification")
+	select {
+	case <-heard:
+		t.Error("another tenant's was heard")
+	case <-time.After(50 * time.Millisecond):
+	}
+	cancel()
+	if err := <-ended; err == nil {
+		t.Error("listening ended without an error")
 	}
 }
