@@ -25,10 +25,12 @@ type Comparison struct {
 	Operations int
 	Effects    int
 	Repeated   int // lines that said an effect again
+	SetAside   int // rows of a file that are not ours
 	// Classes count each operation and each effect once, by the classes' names.
 	OperationClasses map[string]int
 	EffectClasses    map[string]int
 	Findings         []Compared
+	Happened         []Happened // the record does not know it, and it was done
 	Unseen           []Unseen
 	Exponents        map[string]int // the providers' own decimals
 }
@@ -39,6 +41,15 @@ type Compared struct {
 	Finding    recon.Finding
 	Operations []recon.Operation
 	Effects    []recon.Effect
+}
+
+// Happened is an operation that is open in the record and was done.
+type Happened struct {
+	Operation recon.OperationID
+	State     recon.State
+	EffectID  string
+	Money     recon.Money
+	Target    string
 }
 
 // Unseen is a place that could not be looked at.
@@ -62,13 +73,22 @@ func Compare(w io.Writer, c Comparison) error {
 	if c.Repeated > 0 {
 		s += ", " + count(c.Repeated, "repeated line")
 	}
+	if c.SetAside > 0 {
+		s += ", " + count(c.SetAside, "row") + " set aside"
+	}
 	p.line(s)
+	p.outcome(c)
+	return p.writeTo(w)
+}
+
+// outcome writes the classes, what was not seen, and the findings.
+func (p *page) outcome(c Comparison) {
 	p.classes(c)
 	for _, u := range c.Unseen {
 		p.text("NOT SEEN  ", fmt.Sprintf("%s, %s to %s: %s", u.Source, p.when(u.From), p.when(u.To), u.Why))
 	}
+	p.happened(c)
 	p.compared(c)
-	return p.writeTo(w)
 }
 
 // classes writes the classes that hold something, with the sums.
@@ -111,6 +131,26 @@ func cell(classes map[string]int, k string) string {
 		return number(n)
 	}
 	return ""
+}
+
+// shownHappened is how many operations that were done after all a page lists.
+const shownHappened = 20
+
+// happened lists what the record does not know and was done: it needs nobody, and tells
+// what a lost answer came to.
+func (p *page) happened(c Comparison) {
+	if len(c.Happened) == 0 {
+		return
+	}
+	p.text("", count(len(c.Happened), "operation")+" that the record leaves open turned out to have happened:")
+	for i, h := range c.Happened {
+		if i == shownHappened {
+			p.line(fmt.Sprintf("  and %s more; --format json lists all", number(len(c.Happened)-i)))
+			break
+		}
+		p.text("  ", fmt.Sprintf("%s (%s), %s for %s: %s", h.Operation, h.State, orNone(h.Money.Text(c.Exponents)), h.Target, h.EffectID))
+	}
+	p.blank()
 }
 
 func (p *page) compared(c Comparison) {

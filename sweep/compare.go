@@ -7,13 +7,18 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/rules"
+	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 )
 
-// CompareOptions says what to compare. Both readers give JSON Lines (contracts: JSON).
+// CompareOptions says what to compare. Operations are JSON Lines (contracts: JSON), and so
+// are effects unless a format says otherwise.
 type CompareOptions struct {
 	Operations, Effects io.Reader
 	// OperationsName and EffectsName are the files' names, for messages.
 	OperationsName, EffectsName string
+	// EffectsFormat is how the effects are written; nil: JSON Lines. Where its Source is
+	// empty, the file is of the only source that the operations name.
+	EffectsFormat *files.Format
 	// Window is what is counted; pairs are made from everything read. A side that is
 	// zero ends where the files end.
 	Window recon.Window
@@ -65,11 +70,25 @@ type CompareResult struct {
 	Window     CompareWindow    `json:"window"`
 	Operations int              `json:"operations"` // counted in the window
 	Effects    int              `json:"effects"`
-	Repeated   int              `json:"repeated"` // lines that told of an effect again
+	Repeated   int              `json:"repeated"`            // lines that told of an effect again
+	SetAside   int              `json:"set_aside,omitempty"` // rows of a file that are not ours: other kinds, totals
 	Classes    CompareClasses   `json:"classes"`
 	Findings   []CompareFinding `json:"findings"`
 	Unseen     []CompareUnseen  `json:"unseen"`
-	DurationMS int64            `json:"duration_ms"` // for the caller to fill, who has a clock
+	// Happened are operations of which the record does not know it, and that were done.
+	Happened   []CompareHappened `json:"happened"`
+	DurationMS int64             `json:"duration_ms"` // for the caller to fill, who has a clock
+	Notes      []string          `json:"-"`           // what a person should know of the files
+}
+
+// CompareHappened is an operation that was open in the record, with the completed effect
+// that stands for it.
+type CompareHappened struct {
+	Operation recon.OperationID `json:"operation_id"`
+	State     recon.State       `json:"state"` // in the record
+	EffectID  string            `json:"effect_id"`
+	Money     recon.Money       `json:"-"`
+	Target    string            `json:"-"`
 }
 
 // CompareWindow is the half-open range that was counted.

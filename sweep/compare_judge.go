@@ -103,7 +103,7 @@ func (c *comparison) span() recon.Window {
 // learnPolicies gives every action its policy, and the kind that it makes where no
 // configuration says so.
 func (c *comparison) learnPolicies() {
-	kinds := newKinds(c.in)
+	kinds := newKinds(c.in, c.o.EffectsFormat)
 	for i := range c.in.operations {
 		op := c.in.operations[i]
 		b := brief{op.Source, op.Action}
@@ -242,7 +242,7 @@ func (c *comparison) judge(i int, links []matchers.Link) rules.Judged {
 		kase.Matches = append(kase.Matches, c.match(l))
 	}
 	place := rules.PlaceSeen
-	if !c.heard[systemOf(&kase.Policy, op.Source)] {
+	if !c.heard[systemOf(&kase.Policy, op.Source)] || unshown(c.o.EffectsFormat, kase.Policy.Effect) != "" {
 		place = rules.PlaceUnseen
 	}
 	return rules.Judge(kase, c.o.Now, place)

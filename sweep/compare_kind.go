@@ -5,20 +5,22 @@ import (
 	"strings"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 )
 
 // kindCount infers which kind of effect an action makes, where no configuration says
 // so. It matters because our reference may stand on several objects of one request: a
 // charge carries the metadata of its payment intent.
 type kindCount struct {
-	kinds map[recon.SourceName]map[string]bool
-	named map[brief]map[string]int
+	kinds  map[recon.SourceName]map[string]bool
+	named  map[brief]map[string]int
+	format *files.Format // of the file; nil: JSON Lines, whose kinds are the writer's own words
 }
 
 // newKinds counts, for every action, the kinds of effects that name its operations by
 // reference or key.
-func newKinds(in compareInput) kindCount {
-	k := kindCount{kinds: map[recon.SourceName]map[string]bool{}, named: map[brief]map[string]int{}}
+func newKinds(in compareInput, format *files.Format) kindCount {
+	k := kindCount{kinds: map[recon.SourceName]map[string]bool{}, named: map[brief]map[string]int{}, format: format}
 	for i := range in.effects {
 		e := in.effects[i]
 		if k.kinds[e.Source] == nil {
@@ -69,10 +71,13 @@ func keysOf[K comparable, V any](m map[K]V) []K {
 // often names its operations, the first by alphabet of equals; else any.
 func (k kindCount) of(b brief) string {
 	kinds := keysOf(k.kinds[b.source])
+	noun, _, _ := strings.Cut(b.action, ".")
+	if namesKind(k.format, noun) {
+		return noun
+	}
 	if len(kinds) == 1 {
 		return kinds[0]
 	}
-	noun, _, _ := strings.Cut(b.action, ".")
 	if slices.Contains(kinds, noun) {
 		return noun
 	}

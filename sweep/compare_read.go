@@ -26,7 +26,9 @@ type compareInput struct {
 	operations []*recon.Operation
 	effects    []*recon.Effect // one each, however many lines tell of it
 	repeated   int
+	setAside   int
 	places     identities // of effects
+	notes      []string
 }
 
 // identities finds effects by identity. The place, of which there are few, is kept as
@@ -85,11 +87,13 @@ func readBoth(ctx context.Context, o CompareOptions) (compareInput, error) {
 	var in compareInput
 	only := onlyAccounts(o.Policies)
 	g, ctx := errgroup.WithContext(ctx)
+	known := make(chan struct{}) // closed once the operations are read
 	g.Go(func() (err error) {
+		defer close(known)
 		in.operations, err = readOperations(ctx, o, only)
 		return err
 	})
-	g.Go(func() error { return in.readEffects(ctx, o, only) })
+	g.Go(func() error { return in.readEffects(ctx, o, only, known) })
 	return in, g.Wait()
 }
 
@@ -142,11 +146,29 @@ func oneCurrency(name string, read records[recon.Operation]) error {
 	return nil
 }
 
-// readEffects reads the effects and makes one of all lines that tell of the same.
-func (in *compareInput) readEffects(ctx context.Context, o CompareOptions, only func(recon.SourceName) recon.Account) error {
-	name, systems := fileName(o.EffectsName, "effects"), systemsOf(o.Policies)
+// readEffects reads the effects, once each.
+func (in *compareInput) readEffects(ctx context.Context, o CompareOptions, only func(recon.SourceName) recon.Account, operations <-chan struct{}) error {
 	var read records[recon.Effect]
-	err := eachLine(ctx, o.Effects, name, func(n int, line []byte) error {
+	if o.EffectsFormat == nil {
+		if err := readEffectLines(ctx, o, only, &read); err != nil {
+			return err
+		}
+		return in.foldLines(o, read)
+	}
+	if err := in.readRows(ctx, o, read.add); err != nil {
+		return err
+	}
+	<-operations // what rows do not say is what the operations name
+	if err := in.belong(o, read.all); err != nil {
+		return err
+	}
+	in.leaveOut(o, &read)
+	return in.foldLines(o, read)
+}
+
+func readEffectLines(ctx context.Context, o CompareOptions, only func(recon.SourceName) recon.Account, read *records[recon.Effect]) error {
+	name, systems := fileName(o.EffectsName, "effects"), systemsOf(o.Policies)
+	return eachLine(ctx, o.Effects, name, func(n int, line []byte) error {
 		e, err := recon.ParseEffectIn(line, only)
 		if err != nil {
 			return err
@@ -158,9 +180,11 @@ func (in *compareInput) readEffects(ctx context.Context, o CompareOptions, only 
 		read.add(e, n)
 		return nil
 	})
-	if err != nil {
-		return err
-	}
+}
+
+// foldLines makes one effect of all lines that tell of the same.
+func (in *compareInput) foldLines(o CompareOptions, read records[recon.Effect]) error {
+	name := fileName(o.EffectsName, "effects")
 	in.places = newIdentities(len(read.all))
 	kept := read.all[:0]
 	again := map[int32][]told{} // by place in kept, of effects that several lines tell of
@@ -249,6 +273,9 @@ func eachLine(ctx context.Context, r io.Reader, name string, take func(int, []by
 		}
 		if line = bytes.TrimSpace(line); len(line) > 0 && (err == nil || errors.Is(err, io.EOF)) {
 			if fault := take(n, line); fault != nil {
+				if errors.Is(err, io.EOF) {
+					return fmt.Errorf("%s line %d: %w; it is the last line and has no end, so the file may be cut off", name, n, fault)
+				}
 				return fmt.Errorf("%s line %d: %w", name, n, fault)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/rules"
 )
 
 // result counts a finding if anything in it counts.
@@ -13,7 +14,7 @@ func (c *comparison) result() CompareResult {
 	r := CompareResult{
 		Window:     CompareWindow{From: c.window.From.In(c.o.Zone), To: c.window.To.In(c.o.Zone), Zone: c.o.Zone.String()},
 		Operations: c.counted[0], Effects: c.counted[1], Repeated: c.in.repeated, Classes: c.classes,
-		Findings: []CompareFinding{}, Unseen: c.unseen(),
+		SetAside: c.in.setAside, Findings: []CompareFinding{}, Unseen: c.unseen(), Happened: c.happened(), Notes: c.in.notes,
 	}
 	both := c.parties()
 	for _, f := range c.findings {
@@ -101,16 +102,45 @@ func (p parties) tell(f recon.Finding) CompareFinding {
 // unseen tells of sources that operations name and of which nothing was read. An
 // empty place and a file that was not exported look the same.
 func (c *comparison) unseen() []CompareUnseen {
-	silent := map[recon.SourceName]bool{}
+	type silence struct {
+		source recon.SourceName
+		why    string
+	}
+	silent := map[silence]bool{}
 	for b, p := range c.policies {
-		if !c.heard[systemOf(p, b.source)] {
-			silent[b.source] = true
+		if why := unshown(c.o.EffectsFormat, p.Effect); why != "" {
+			silent[silence{b.source, why}] = true
+		} else if !c.heard[systemOf(p, b.source)] {
+			silent[silence{b.source, "empty"}] = true
 		}
 	}
 	unseen := []CompareUnseen{}
 	for s := range silent {
-		unseen = append(unseen, CompareUnseen{Source: s, From: c.window.From.In(c.o.Zone), To: c.window.To.In(c.o.Zone), Why: "empty"})
+		unseen = append(unseen, CompareUnseen{Source: s.source, From: c.window.From.In(c.o.Zone), To: c.window.To.In(c.o.Zone), Why: s.why})
 	}
-	slices.SortFunc(unseen, func(a, b CompareUnseen) int { return cmp.Compare(a.Source, b.Source) })
+	slices.SortFunc(unseen, func(a, b CompareUnseen) int {
+		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Why, b.Why))
+	})
 	return unseen
+}
+
+// happened gives the operations of the window that are open in the record and were done,
+// dearest first within a currency.
+func (c *comparison) happened() []CompareHappened {
+	list := []CompareHappened{}
+	for i, op := range c.in.operations {
+		class := c.operationClass(i)
+		if !op.State.Open() || !c.window.Contains(op.CreatedAt) || class != rules.ClassMatched && class != rules.ClassDuplicate {
+			continue
+		}
+		kept := c.judged[int32(i)].Kept.ID
+		if kept == "" {
+			kept = c.in.effects[c.links[i][0].Effect].ID
+		}
+		list = append(list, CompareHappened{Operation: op.ID, State: op.State, EffectID: kept, Money: op.Money, Target: op.Target})
+	}
+	slices.SortFunc(list, func(a, b CompareHappened) int {
+		return cmp.Or(cmp.Compare(a.Money.Currency, b.Money.Currency), cmp.Compare(b.Money.Minor, a.Money.Minor), cmp.Compare(a.Operation, b.Operation))
+	})
+	return list
 }

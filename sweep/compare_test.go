@@ -269,7 +269,7 @@ func TestCompareDocumentHasTheShapeOfTheContract(t *testing.T) {
 	want := `{"window":{"from":"2026-04-01T00:15:00Z","to":"2026-04-01T00:15:01Z","zone":"UTC"},"operations":0,"effects":0,"repeated":0,` +
 		`"classes":{"operations":{"conflict":0,"duplicate":0,"failed":0,"in_flight":0,"matched":0,"mismatch":0,"missing":0,"never_sent":0,"not_yet":0,"reversed":0,"unresolved":0,"unseen":0},` +
 		`"effects":{"conflict":0,"duplicate":0,"explained":0,"failed":0,"in_flight":0,"matched":0,"mismatch":0,"not_ours":0,"not_yet":0,"orphan":0,"reversed":0}},` +
-		`"findings":[],"unseen":[],"duration_ms":0}`
+		`"findings":[],"unseen":[],"happened":[],"duration_ms":0}`
 	if string(got) != want {
 		t.Errorf("document\n%s\nwant\n%s", got, want)
 	}

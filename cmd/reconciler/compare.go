@@ -2,23 +2,30 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-1c4f4dc2/reconciler/config"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/reports"
 	"github.com/seed-1c4f4dc2/reconciler/rules"
+	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
 type compareFlags struct {
-	operations, effects, format string
-	from, to, now, zone         string
-	failOnFindings              bool
-	failOnUnseen                bool
+	operations, effects string
+	format, source      string
+	from, to, now, zone string
+	failOnFindings      bool
+	failOnUnseen        bool
 }
 
 // foundError makes findings or unseen windows the exit code, where a flag asks for it.
@@ -29,16 +36,19 @@ func (e *foundError) Error() string { return e.text }
 func newCompareCommand(a *app) *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
-		Use:   "compare --operations F.jsonl --effects F.jsonl",
+		Use:   "compare --operations F.jsonl --effects F",
 		Short: "Hold a file of operations against a file of effects; no database, nothing is stored",
 		Long: "Sorts every operation and every effect into one class and tells what is wrong, by the same rules as a sweep.\n" +
+			"Policies, accounts, zone and column maps come from the configuration, where there is one. A row that cannot be read\n" +
+			"for sure, a repeated operation and lines that contradict each other refuse the file, with the line.\n" +
 			"Without --from and --to all that the files hold is counted.",
 		Args: exactly(),
 		RunE: a.verb(func(ctx context.Context, _ []string) error { return a.compare(ctx, f) }),
 	}
 	cmd.Flags().StringVar(&f.operations, "operations", "", "file of operations, JSON Lines")
-	cmd.Flags().StringVar(&f.effects, "effects", "", "file of effects, JSON Lines")
-	cmd.Flags().StringVar(&f.format, "effects-format", "jsonl", "how the effects are written: jsonl")
+	cmd.Flags().StringVar(&f.effects, "effects", "", "file of effects, JSON Lines or CSV")
+	cmd.Flags().StringVar(&f.format, "effects-format", "", "how the effects are written: jsonl, stripe-balance, stripe-payments, or a source or format of the configuration (default: jsonl, unless the file is CSV)")
+	cmd.Flags().StringVar(&f.source, "effects-source", "", "source that a CSV file is of (default: the only one that the operations name)")
 	cmd.Flags().StringVar(&f.from, "from", "", "count from this instant, or the start of this day")
 	cmd.Flags().StringVar(&f.to, "to", "", "count up to this instant, or the end of this day")
 	cmd.Flags().StringVar(&f.now, "now", "", "judge ages by this instant, or the start of this day (default: the clock)")
@@ -63,11 +73,16 @@ func (a *app) compare(ctx context.Context, f compareFlags) error {
 		return err
 	}
 	defer effects.Close()
-	o.Operations, o.OperationsName, o.Effects, o.EffectsName = operations, f.operations, effects, f.effects
+	shown := a.reading("reading", operations, effects)
+	o.Operations, o.OperationsName, o.Effects, o.EffectsName = shown.reader(operations), f.operations, shown.reader(effects), f.effects
 	began := time.Now()
 	r, err := sweep.Compare(ctx, o)
+	shown.end()
 	if err != nil {
 		return err
+	}
+	for _, n := range r.Notes {
+		fmt.Fprintln(a.err, "reconciler: "+n)
 	}
 	r.DurationMS = time.Since(began).Milliseconds()
 	if err := a.print(r, func(w io.Writer) error { return reports.Compare(w, comparisonOf(r, o.Now, o.Zone)) }); err != nil {
@@ -95,9 +110,6 @@ func openFile(flag, name string) (*os.File, error) {
 
 func (a *app) compareOptions(f compareFlags) (sweep.CompareOptions, error) {
 	var o sweep.CompareOptions
-	if f.format != "jsonl" {
-		return o, misuse("--effects-format %s: this build reads jsonl", f.format)
-	}
 	c, err := a.maybeConfig()
 	if err != nil {
 		return o, err
@@ -114,6 +126,9 @@ func (a *app) compareOptions(f compareFlags) (sweep.CompareOptions, error) {
 			o.Policies[p.Action] = p
 		}
 	}
+	if o.EffectsFormat, err = effectsFormat(f, c); err != nil {
+		return o, err
+	}
 	if o.Window.From, err = parseInstant("from", f.from, o.Zone, dayStart); err != nil {
 		return o, err
 	}
@@ -129,14 +144,80 @@ func (a *app) compareOptions(f compareFlags) (sweep.CompareOptions, error) {
 	if o.Now.IsZero() {
 		o.Now = time.Now().UTC()
 	}
+	if o.Window.To.After(o.Now) {
+		return o, misuse("--to %s ends at %s, which is after now (%s): what is still to come cannot be compared", f.to,
+			recon.TimeText(o.Window.To, o.Zone), recon.TimeText(o.Now, o.Zone))
+	}
 	return o, nil
+}
+
+// effectsFormat says how the file of effects is written; nil: JSON Lines.
+func effectsFormat(f compareFlags, c *config.Config) (*files.Format, error) {
+	name := f.format
+	if ext := strings.ToLower(filepath.Ext(f.effects)); name == "" && (ext == ".csv" || ext == ".tsv" || ext == ".txt") {
+		return nil, misuse("%s is a table: say how it is written with --effects-format; there are %s", f.effects, strings.Join(formatNames(c), ", "))
+	}
+	if name == "" || name == files.JSONLines {
+		return nil, nil
+	}
+	found, err := findFormat(name, f.source, c)
+	if err != nil || found.Name == files.JSONLines {
+		return nil, err
+	}
+	if found.Source != "" {
+		for _, p := range c.Policies {
+			if p.Source == found.Source && !slices.Contains(found.Kinds, p.Effect) {
+				found.Kinds = append(found.Kinds, p.Effect)
+			}
+		}
+	}
+	return &found, nil
+}
+
+// findFormat looks among the sources of the configuration, by name and by the name of their
+// format, and then among the formats that need none.
+func findFormat(name, source string, c *config.Config) (files.Format, error) {
+	_, builtin := files.Builtin(name, "")
+	var fits []config.Source
+	for _, s := range c.Sources {
+		byName := string(s.Name) == name || s.Format.Name == name || builtin && s.Kind == "stripe"
+		if byName && (source == "" || source == string(s.Name)) {
+			fits = append(fits, s)
+		}
+	}
+	switch {
+	case len(fits) == 1 && builtin:
+		format, _ := files.Builtin(name, fits[0].Name)
+		return format.Of(fits[0].Sheet), nil
+	case len(fits) == 1:
+		return fits[0].Format, nil
+	case len(fits) > 1:
+		var names []string
+		for _, s := range fits {
+			names = append(names, string(s.Name))
+		}
+		return files.Format{}, misuse("--effects-format %s: the file could be of %s; say which with --effects-source", name, strings.Join(names, ", "))
+	case builtin:
+		format, _ := files.Builtin(name, recon.SourceName(source))
+		return format, nil
+	}
+	return files.Format{}, misuse("--effects-format %s is not known; there are %s", name, strings.Join(formatNames(c), ", "))
+}
+
+// formatNames lists the ways in which effects may be written.
+func formatNames(c *config.Config) []string {
+	names := []string{files.JSONLines, files.StripeBalance, files.StripePayments}
+	for _, s := range c.Sources {
+		names = append(names, string(s.Name))
+	}
+	return names
 }
 
 // comparisonOf is the result as the page for people shows it.
 func comparisonOf(r sweep.CompareResult, now time.Time, zone *time.Location) reports.Comparison {
 	c := reports.Comparison{
 		From: r.Window.From, To: r.Window.To, Now: now, Zone: zone,
-		Operations: r.Operations, Effects: r.Effects, Repeated: r.Repeated,
+		Operations: r.Operations, Effects: r.Effects, Repeated: r.Repeated, SetAside: r.SetAside,
 		OperationClasses: named(r.Classes.Operations), EffectClasses: named(r.Classes.Effects),
 	}
 	for _, f := range r.Findings {
@@ -145,6 +226,9 @@ func comparisonOf(r sweep.CompareResult, now time.Time, zone *time.Location) rep
 				Observed: f.Observed, Reason: f.Reason, Money: f.Money},
 			Operations: f.Ours, Effects: f.Theirs,
 		})
+	}
+	for _, h := range r.Happened {
+		c.Happened = append(c.Happened, reports.Happened(h))
 	}
 	for _, u := range r.Unseen {
 		c.Unseen = append(c.Unseen, reports.Unseen(u))
