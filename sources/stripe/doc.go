@@ -20,6 +20,17 @@
 // object that was read, the list and the window; it holds across processes, and the list
 // goes on also where that object was deleted since.
 //
+// # Events
+//
+// [Source.Verify] takes what Stripe signed with one of the source's secrets, not too long
+// ago and not from the future, of any API version. [Source.Decode] shows the objects that
+// an event carries whole, as effects that equal those that a look would bring; a field
+// that is absent, not null, makes a hint, so that the object is read in the version that
+// is known here. charge.refunded carries no refunds in new versions and hints at them. A
+// key is taken only from the event of an object's creation: any later one names the key
+// of its own request. [Source.Events] reads Stripe's list of events, which recovers what
+// was not delivered in 30 days.
+//
 // # What is never absent
 //
 // Every fault is a look with outcome [recon.Blind]: refused connections, time-outs,

@@ -34,16 +34,15 @@ const unknownType = "unknown"
 // event is what is read of an event, of whichever API version, and of a thin event,
 // which names an object instead of showing it.
 type event struct {
-	ID         text    `json:"id"`
-	Object     text    `json:"object"`
-	Type       text    `json:"type"`
-	Account    text    `json:"account"`
-	Context    text    `json:"context"` // of a thin event: the account
-	Livemode   *bool   `json:"livemode"`
-	Created    instant `json:"created"`
-	APIVersion text    `json:"api_version"`
-	Request    request `json:"request"`
-	Data       struct {
+	ID       text    `json:"id"`
+	Object   text    `json:"object"`
+	Type     text    `json:"type"`
+	Account  text    `json:"account"`
+	Context  text    `json:"context"` // of a thin event: the account, or a path to it
+	Livemode *bool   `json:"livemode"`
+	Created  instant `json:"created"`
+	Request  request `json:"request"`
+	Data     struct {
 		Object snapshot `json:"object"`
 	} `json:"data"`
 	Related struct {
@@ -155,16 +154,9 @@ func (s *Source) envelope(body []byte, now time.Time) (recon.Event, error) {
 
 // placeOf gives the account and mode that an event names. Stripe names the account for
 // connected ones alone: an event without one is of the account that its endpoint
-// belongs to, which is none of the connected. Empty: it does not say, and the source
-// has not exactly one that it could be.
+// belongs to, which is none of the connected. Empty: it does not say, or not
+// understandably, and the source has not exactly one that it could be.
 func (s *Source) placeOf(e event) (account, mode string) {
-	named := e.Account
-	if named == "" {
-		named = e.Context
-	}
-	if eventIDs.MatchString(string(named)) {
-		account = string(named)
-	}
 	if e.Livemode != nil {
 		mode = modeTest
 		if *e.Livemode {
@@ -183,7 +175,22 @@ func (s *Source) placeOf(e event) (account, mode string) {
 	if len(inMode) == 0 {
 		inMode = own // the account in the mode that the source does not have
 	}
-	return orElse(account, only(inMode)), orElse(mode, only(modes))
+	return e.account(only(inMode)), orElse(mode, only(modes))
+}
+
+// account gives the one that the event names, or own where it names none.
+func (e event) account(own string) string {
+	named := string(e.Account)
+	if named == "" {
+		named = string(e.Context[strings.LastIndexByte(string(e.Context), '/')+1:])
+	}
+	switch {
+	case named == "":
+		return own
+	case eventIDs.MatchString(named):
+		return named
+	}
+	return ""
 }
 
 // only gives the only one of a set, else nothing.

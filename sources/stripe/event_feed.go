@@ -126,11 +126,8 @@ func oddEvent(p *place, e event, read, newer bool) (sources.Kind, error) {
 // listed is an event that was read from a place. Its account is the one that it names.
 func (s *Source) listed(p *place, e event, raw []byte) recon.Event {
 	out := recon.Event{
-		Source: s.name, System: s.system, Account: p.account, Mode: p.mode, ID: string(e.ID), Type: string(e.Type),
+		Source: s.name, System: s.system, Account: e.account(p.account), Mode: p.mode, ID: string(e.ID), Type: string(e.Type),
 		CreatedAt: time.Unix(int64(e.Created), 0).UTC(), Signed: true, Body: raw,
-	}
-	if eventIDs.MatchString(string(e.Account)) {
-		out.Account = string(e.Account)
 	}
 	if !eventTypes.MatchString(out.Type) {
 		out.Type = unknownType

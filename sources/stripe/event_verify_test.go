@@ -205,8 +205,10 @@ func TestTheEnvelopeIsReadFromWhateverIsSigned(t *testing.T) {
 			recon.Event{Account: "acct_1", Mode: "live", ID: "evt_2", Type: "x.y", CreatedAt: now}},
 		{"an account of another type", `{"id":"evt_2","account":7,"livemode":true,"created":1772440000,"type":"x.y"}`,
 			recon.Event{Account: "acct_1", Mode: "live", ID: "evt_2", Type: "x.y", CreatedAt: created}},
+		{"a path to an account", `{"id":"evt_3","object":"v2.core.event","context":"org_1/acct_shop","livemode":true,"created":"2026-03-02T08:26:40Z","type":"v1.x"}`,
+			recon.Event{Account: "acct_shop", Mode: "live", ID: "evt_3", Type: "v1.x", CreatedAt: created}},
 		{"an account that is no name", `{"id":"evt_2","account":"a\u0000b","livemode":true,"created":1772440000,"type":"a\nb"}`,
-			recon.Event{Account: "acct_1", Mode: "live", ID: "evt_2", Type: "unknown", CreatedAt: created}},
+			recon.Event{Account: "", Mode: "live", ID: "evt_2", Type: "unknown", CreatedAt: created}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
