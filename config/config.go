@@ -5,6 +5,7 @@ import (
 
 	"github.com/goccy/go-yaml/ast"
 
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
@@ -22,6 +23,7 @@ type Config struct {
 	// ApproveAbove is above which amounts, in minor units by currency, two people must agree.
 	ApproveAbove map[string]int64
 	Destinations []Destination
+	Escalation   Escalation
 	Limits       Limits
 	Notes        []Note
 }
@@ -78,27 +80,17 @@ type Person struct {
 	DBRole string `yaml:"db_role" json:"db_role,omitempty"`
 }
 
-type escalationSection struct {
-	Destinations []member          `yaml:"destinations"`
-	Ladders      map[string][]step `yaml:"ladders"`
-	ApproveAbove map[string]int64  `yaml:"approve_above"`
-}
-
-// step is one rung of an escalation ladder.
-type step struct {
-	After           recon.Duration `yaml:"after"`
-	BeforeKeyExpiry recon.Duration `yaml:"before_key_expiry"`
-	To              string         `yaml:"to"`
-	Mention         string         `yaml:"mention"`
-}
-
 func defaults() file {
 	return file{
 		Tenant:   "default",
 		Zone:     "UTC",
 		Listen:   Listen{Public: ":8080", Private: "127.0.0.1:9464"},
 		Schedule: scheduleText{Sweep: "* * * * *", Audit: "15 2 * * *", Reverify: "0 4 * * *"},
-		Limits:   Limits{ChangesPerRun: 100_000},
+		Escalation: escalationSection{
+			Fold:   fold{At: escalation.DefaultFoldAt, Within: recon.Duration(escalation.DefaultFoldWithin)},
+			Digest: digest{Schedule: "0 8 * * *"},
+		},
+		Limits: Limits{ChangesPerRun: 100_000},
 	}
 }
 

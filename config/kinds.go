@@ -123,22 +123,23 @@ type Destination struct {
 // destinationKind joins a member: its settings, and how they become a notifier.
 type destinationKind struct {
 	settings func() settingsOf
-	open     func(name string, s any, zone *time.Location) (escalation.Notifier, error)
+	open     func(name string, s any, zone *time.Location, people map[string]string) (escalation.Notifier, error)
 }
 
 // destinationKinds is the list of kinds of destinations.
 var destinationKinds = map[string]destinationKind{
 	"slack": {
 		settings: func() settingsOf { return settings(&slack.Settings{}) },
-		open: func(name string, s any, zone *time.Location) (escalation.Notifier, error) {
-			return slack.New(name, *s.(*slack.Settings), slack.WithZone(zone))
+		open: func(name string, s any, zone *time.Location, people map[string]string) (escalation.Notifier, error) {
+			return slack.New(name, *s.(*slack.Settings), slack.WithZone(zone), slack.WithPeople(people))
 		},
 	},
 }
 
 const maxSecret = 64 << 10
 
-func (d *decoder) destination(m member, path string) Destination {
+// destination checks a member. People are the Slack users whom it may call by name.
+func (d *decoder) destination(m member, path string, people map[string]string) Destination {
 	out := Destination{Name: m.Name, Kind: m.Kind}
 	kind, ok := destinationKinds[m.Kind]
 	if !ok {
@@ -150,7 +151,9 @@ func (d *decoder) destination(m member, path string) Destination {
 		return out
 	}
 	out.settings = own.value
-	out.Open = func(zone *time.Location) (escalation.Notifier, error) { return kind.open(out.Name, own.value, zone) }
+	out.Open = func(zone *time.Location) (escalation.Notifier, error) {
+		return kind.open(out.Name, own.value, zone, people)
+	}
 	return out
 }
 

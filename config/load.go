@@ -223,7 +223,8 @@ func (d *decoder) build(doc file) *Config {
 	for _, name := range slices.Sorted(maps.Keys(doc.Actions)) {
 		c.Policies = append(c.Policies, d.policy(name, doc.Actions[name], c.Sources))
 	}
-	d.unserved(doc)
+	d.buildEscalation(doc, c)
+	d.unserved()
 	slices.SortStableFunc(d.notes, func(a, b Note) int { return cmp.Or(a.Line-b.Line, strings.Compare(a.Path, b.Path)) })
 	c.Notes = d.notes
 	return c
@@ -253,14 +254,6 @@ func (d *decoder) buildMembers(doc file, c *Config) {
 		}
 		c.Sources = append(c.Sources, d.source(m, path))
 	}
-	seen = map[string]bool{}
-	for i, m := range doc.Escalation.Destinations {
-		path := fmt.Sprintf("escalation.destinations[%d]", i)
-		if !d.checkMember(m, path, "destination", seen) {
-			continue
-		}
-		c.Destinations = append(c.Destinations, d.destination(m, path))
-	}
 }
 
 func (d *decoder) checkMember(m member, path, noun string, seen map[string]bool) bool {
@@ -277,31 +270,11 @@ func (d *decoder) checkMember(m member, path, noun string, seen map[string]bool)
 }
 
 // unserved notes what is valid and has no effect in this build.
-func (d *decoder) unserved(doc file) {
-	destinations := map[string]bool{}
-	for _, m := range doc.Escalation.Destinations {
-		destinations[m.Name] = true
-	}
-	for name, ladder := range doc.Escalation.Ladders {
-		for i, s := range ladder {
-			path := fmt.Sprintf("escalation.ladders.%s[%d]", name, i)
-			if (s.After == 0) == (s.BeforeKeyExpiry == 0) {
-				d.fault(nil, path, "needs either after or before_key_expiry")
-			}
-			if s.To == "" {
-				d.fault(nil, path+".to", "is required: the destination that is told")
-			} else if !destinations[s.To] {
-				d.note(path+".to", fmt.Sprintf("no destination is named %q", s.To))
-			}
-		}
-	}
+func (d *decoder) unserved() {
 	for path := range d.at {
 		switch {
 		case path == "schedule.audit":
 			d.note(path, "is valid, and this build does not use it yet")
 		}
-	}
-	if len(doc.Escalation.Ladders) > 0 {
-		d.note("escalation.ladders", "is valid, and this build does not use it yet")
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-
-	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
 // roles of people, each with what the one before may.
@@ -46,7 +44,7 @@ func (d *decoder) people(doc file, c *Config) {
 		}
 		c.People = append(c.People, p)
 	}
-	d.approveAbove(doc, c)
+	c.ApproveAbove = d.amounts("escalation.approve_above", doc.Escalation.ApproveAbove)
 	approvers := 0
 	for _, role := range roleOf {
 		if role == "approver" {
@@ -55,22 +53,5 @@ func (d *decoder) people(doc file, c *Config) {
 	}
 	if len(c.ApproveAbove) > 0 && approvers < 2 {
 		d.note("escalation.approve_above", fmt.Sprintf("takes two approvers, and people names %d", approvers))
-	}
-}
-
-func (d *decoder) approveAbove(doc file, c *Config) {
-	for currency, minor := range doc.Escalation.ApproveAbove {
-		code, err := recon.ParseCurrency(currency)
-		switch {
-		case err != nil:
-			d.fault(nil, "escalation.approve_above."+currency, "is no ISO 4217 currency")
-		case minor < 0:
-			d.fault(nil, "escalation.approve_above."+currency, "must not be negative")
-		default:
-			if c.ApproveAbove == nil {
-				c.ApproveAbove = map[string]int64{}
-			}
-			c.ApproveAbove[code] = minor
-		}
 	}
 }

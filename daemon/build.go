@@ -19,7 +19,7 @@ func NewSweep(c *config.Config, source config.Source, l sweep.Ledger, watch conf
 		return nil, err
 	}
 	return &sweep.Sweep{
-		Ledger: l, Source: client, Tell: tell(c), Changes: c.Limits.ChangesPerRun, BlindAfter: blindAfter(c, source.Name),
+		Ledger: l, Source: client, Changes: c.Limits.ChangesPerRun, BlindAfter: blindAfter(c, source.Name),
 	}, nil
 }
 
@@ -34,11 +34,13 @@ func Clock(ctx context.Context, l *ledger.Ledger) (func() time.Time, error) {
 	return func() time.Time { return base.Add(time.Since(read)).UTC() }, nil
 }
 
-// tell says who is told of findings: every destination.
-func tell(c *config.Config) escalation.Policy {
-	var p escalation.Policy
-	for _, d := range c.Destinations {
-		p.Destinations = append(p.Destinations, d.Name)
+// tellPolicy says who is told of findings, and when.
+func tellPolicy(c *config.Config) escalation.Policy {
+	p := c.Escalation.Policy
+	if spec := c.Escalation.Digest.Schedule; !spec.Off() {
+		p.Digest = escalation.Digest{
+			Last: func(now time.Time) time.Time { return lastDue(spec, now) }, To: c.Escalation.Digest.To, Zone: c.Zone,
+		}
 	}
 	return p
 }

@@ -20,7 +20,7 @@ const (
 	// twice as long each time, at most maxRetry.
 	firstRetry = time.Second
 	maxRetry   = 15 * time.Second
-	// noticesEvery is how often the outbox is read.
+	// noticesEvery is how often it is planned who is told, and the outbox read.
 	noticesEvery = 2 * time.Second
 )
 
@@ -172,7 +172,8 @@ func (d *daemon) applyPolicies(ctx context.Context, l *ledger.Ledger) error {
 	return d.applyPeople(ctx, l, now)
 }
 
-// deliver starts the delivery of notices, where there is anybody to tell.
+// deliver starts the planning and the delivery of notices, where there is anybody to
+// tell.
 func (d *daemon) deliver(ctx context.Context, life *lifecycle, l *ledger.Ledger) error {
 	if len(d.Config.Destinations) == 0 {
 		return nil
@@ -190,9 +191,11 @@ func (d *daemon) deliver(ctx context.Context, life *lifecycle, l *ledger.Ledger)
 		return err
 	}
 	deliverer := &escalation.Deliverer{
-		Notifiers: notifiers, Outbox: l, Stories: l, Now: now,
+		Notifiers: notifiers, Fallback: d.Config.Escalation.Fallback, Outbox: l, Stories: l, Now: now,
 		Log: d.Log, Observe: d.metrics.noticed,
 	}
+	planner := &escalation.Planner{Desk: l, Policy: tellPolicy(d.Config), Now: now, Log: d.Log}
+	life.started("escalation", service(context.WithoutCancel(ctx), func(ctx context.Context) { planner.Run(ctx, noticesEvery) }))
 	life.started("notices", service(context.WithoutCancel(ctx), func(ctx context.Context) {
 		if err := deliverer.Run(ctx, noticesEvery); err != nil {
 			d.Log.Error("the delivery of notices ended", "error", err.Error())

@@ -79,7 +79,7 @@ func (d *daemon) takeIn(ctx context.Context, life *lifecycle, l *ledger.Ledger) 
 // newIntake joins the sources that have events with an inbox and a ledger.
 func (d *daemon) newIntake(box *inbox.Store, l *ledger.Ledger) *sweep.Intake {
 	in := &sweep.Intake{
-		Inbox: box, Ledger: l, Tell: tell(d.Config), Sheets: map[recon.SourceName]recon.Sheet{}, Watch: d.metrics.intake(d.Config.Policies),
+		Inbox: box, Ledger: l, Sheets: map[recon.SourceName]recon.Sheet{}, Watch: d.metrics.intake(d.Config.Policies),
 	}
 	for _, s := range d.Config.Sources {
 		in.Sheets[s.Name] = s.Sheet

@@ -39,7 +39,7 @@ func (d *daemon) wake(ctx context.Context, l *ledger.Ledger) {
 		now, err := l.Now(ctx)
 		n := 0
 		if err == nil {
-			n, err = l.WakeFindings(ctx, now)
+			n, err = l.WakeFindings(ctx, now.Add(-wakeEvery)) // the planning of notices goes first, and tells people
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -1,8 +1,8 @@
 package escalation
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -22,6 +22,7 @@ type Result string
 
 const (
 	Posted      Result = "posted"
+	Replied     Result = "replied"     // in the thread of its message
 	Repeated    Result = "repeated"    // posted again after a lost answer, and marked so
 	Recovered   Result = "recovered"   // a lost answer's message was found in the channel
 	Edited      Result = "edited"      // the message was changed in place
@@ -30,15 +31,18 @@ const (
 )
 
 // Results lists every result.
-var Results = []Result{Posted, Repeated, Recovered, Edited, Postponed, Undelivered}
+var Results = []Result{Posted, Replied, Repeated, Recovered, Edited, Postponed, Undelivered}
 
 // Deliverer delivers what is due, at most one message a second to each destination.
 // One goroutine uses it; several processes may, since a claim is exclusive.
 type Deliverer struct {
 	Notifiers map[string]Notifier // by the destination's name
-	Outbox    Outbox
-	Stories   Stories
-	Now       func() time.Time
+	// Fallback is the destination that gets what another one refuses until somebody mends
+	// it; empty: none. What it refuses itself is counted and logged.
+	Fallback string
+	Outbox   Outbox
+	Stories  Stories
+	Now      func() time.Time
 	// Pause waits; nil waits in real time. A simulated clock brings its own.
 	Pause func(context.Context, time.Duration) error
 	Log   *slog.Logger // nil: the default one
@@ -103,23 +107,32 @@ func (d *Deliverer) lane(name string) *lane {
 	return l
 }
 
-// message makes what a notice shows. An edit shows the finding that its message was
-// posted for.
-func message(n recon.Notice, story recon.Story, now time.Time) (Message, error) {
-	fingerprint := n.Finding
-	if n.Message != "" {
-		fingerprint = n.Message
-	}
-	i := slices.IndexFunc(story.Findings, func(f recon.Finding) bool { return f.Fingerprint() == fingerprint })
-	if i < 0 {
-		return Message{}, errNoFinding
-	}
-	return Message{Notice: n.ID, Step: n.Step, About: story.Findings[i], Story: story, Now: now}, nil
-}
+// digestSpan is how far a digest looks back.
+const digestSpan = 24 * time.Hour
 
-// errNoFinding says that the ledger's story and its notice disagree, which is a bug
-// of ours and no reason to stop delivering other notices.
-var errNoFinding = errors.New("the operation's story does not hold the finding of the notice")
+// message reads what a notice shows.
+func (d *Deliverer) message(ctx context.Context, n recon.Notice) (Message, error) {
+	now := d.Now()
+	m := Message{
+		Notice: n.ID, Edition: n.Edition, Act: n.Act, Step: n.Step, Reason: Reason(n.Reason),
+		Mention: n.Mention, Refused: n.Refused, Now: now,
+	}
+	switch {
+	case n.Incident != "":
+		i, err := d.Stories.Incident(ctx, n.Incident, now)
+		m.Incident = &i
+		return m, err
+	case n.Digest != "":
+		digest, err := d.Stories.Digest(ctx, now.Add(-digestSpan), now)
+		digest.Day = n.Digest
+		slices.SortFunc(digest.Kinds, func(a, b recon.DigestKind) int { return cmp.Compare(Gravity(a.Kind), Gravity(b.Kind)) })
+		m.Digest = &digest
+		return m, err
+	}
+	t, err := d.Stories.Told(ctx, n.Finding)
+	m.About, m.Story, m.Assignee, m.PausedUntil, m.Proposal = t.Finding, t.Story, t.Assignee, t.PausedUntil, t.Proposal
+	return m, err
+}
 
 func (d *Deliverer) pause(ctx context.Context, wait time.Duration) error {
 	if wait <= 0 {

@@ -125,7 +125,7 @@ func TestAPostThatNobodyRecordedIsFoundByTheNextProcess(t *testing.T) {
 	if ok, err := s.led.ClaimNotice(t.Context(), due[0].ID, now, now.Add(2*time.Minute)); err != nil || !ok {
 		t.Fatalf("claim: %v, %v", ok, err)
 	}
-	m := escalation.Message{Notice: due[0].ID, Step: escalation.StepFirst, About: f, Story: s.story(o.ID), Now: now}
+	m := escalation.Message{Notice: due[0].ID, Act: recon.ActTell, About: f, Story: s.story(o.ID), Now: now}
 	if _, err := s.deliver.Notifiers[channel].Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
@@ -252,27 +252,31 @@ func TestANewFindingOfAnOperationHasAMessageOfItsOwn(t *testing.T) {
 	}
 }
 
-func TestAFindingNamedInAGraverOnesMessageEndsThere(t *testing.T) {
+func TestAFindingNamedInAGraverOnesMessageIsToldWhenThatOneEnds(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	o := s.lost("1")
 	duplicate, mismatch := finding(o, recon.FindDuplicate), finding(o, recon.FindMismatch)
 	s.pass(o.ID, []recon.Finding{mismatch, duplicate})
 	s.run()
-	text := s.slack.Messages(channel)[0].Plain()
-	if !strings.Contains(text, "more than once") || !strings.Contains(text, "Also on this operation: mismatch") {
-		t.Errorf("the graver one must be told and name the other:\n%s", text)
+	s.after(5 * time.Second)
+	all := s.slack.Messages(channel)
+	if len(all) != 1 || !strings.Contains(all[0].Plain(), "more than once") || !strings.Contains(all[0].Plain(), "Also on this operation: mismatch") {
+		t.Fatalf("the graver one alone must be told and name the other: %+v", all)
 	}
 	s.pass(o.ID, nil, duplicate)
 	s.after(time.Minute)
-	if text := s.slack.Messages(channel)[0].Plain(); !strings.Contains(text, "🔴") || !strings.Contains(text, "differs from what was asked") {
-		t.Errorf("the other one is still open and must be told:\n%s", text)
+	s.after(time.Minute)
+	all = s.slack.Messages(channel)
+	if len(all) != 2 || !strings.Contains(all[0].Plain(), "Told anew in another message") || !strings.Contains(all[1].Plain(), "differs from what was asked") {
+		t.Fatalf("the other one is still open and must be told: %+v", all)
 	}
 	s.pass(o.ID, nil, mismatch)
 	s.after(time.Minute)
-	all := s.slack.Messages(channel)
-	if len(all) != 1 || !strings.Contains(all[0].Plain(), "Ended") {
-		t.Errorf("%d messages, want one that says that all ended:\n%s", len(all), all[0].Plain())
+	s.after(time.Minute)
+	all = s.slack.Messages(channel)
+	if len(all) != 2 || !strings.Contains(all[1].Plain(), "Ended") {
+		t.Errorf("%d messages, want both to say that all ended:\n%s", len(all), all[1].Plain())
 	}
 }
 

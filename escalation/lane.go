@@ -47,9 +47,9 @@ func (l *lane) one(ctx context.Context, n recon.Notice) error {
 			return err
 		}
 	}
-	story, err := l.Stories.Story(ctx, n.Operation)
+	m, err := l.message(ctx, n)
 	if err != nil {
-		return fmt.Errorf("read operation %s for notice %s: %w", n.Operation, n.ID, err)
+		return fmt.Errorf("read what notice %s tells: %w", n.ID, err)
 	}
 	now := l.Now()
 	ok, err := l.Outbox.ClaimNotice(ctx, n.ID, now, now.Add(claim))
@@ -63,26 +63,36 @@ func (l *lane) one(ctx context.Context, n recon.Notice) error {
 	if held {
 		out = l.last.heldBack(n)
 	} else {
-		out = l.try(ctx, n, story)
+		out = l.try(ctx, n, m)
 	}
+	out.delivery.Instead = l.instead(n, out)
 	if l.Observe != nil {
 		l.Observe(l.name, out.result)
 	}
 	// What was posted must be recorded even when the process was told to stop meanwhile.
 	sctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), settleWithin)
 	defer cancel()
-	if err := l.Outbox.SettleNotice(sctx, n.ID, out.delivery, l.Now()); err != nil {
+	if err := l.Outbox.SettleNotice(sctx, n.ID, n.Edition, out.delivery, l.Now()); err != nil {
 		return fmt.Errorf("record notice %s: %w", n.ID, err)
 	}
 	return nil
 }
 
+// instead names the destination that gets a notice which this one refuses. A change of
+// a message belongs to that message alone.
+func (l *lane) instead(n recon.Notice, o outcome) string {
+	if o.result != Undelivered || n.Act != recon.ActTell || n.Refused != "" || n.Destination == l.Fallback {
+		return ""
+	}
+	return l.Fallback
+}
+
 // try makes the requests and judges how they went.
-func (l *lane) try(ctx context.Context, n recon.Notice, story recon.Story) outcome {
-	receipt, result, err := l.deliver(ctx, n, story)
+func (l *lane) try(ctx context.Context, n recon.Notice, m Message) outcome {
+	d, result, err := l.deliver(ctx, n, m)
 	if err == nil {
 		l.failures, l.last = 0, outcome{}
-		return outcome{delivery: recon.Delivery{Receipt: receipt}, result: result}
+		return outcome{delivery: d, result: result}
 	}
 	out := judgeFailure(n, err, l.failures, l.Now())
 	if !out.hold.IsZero() {
@@ -94,50 +104,62 @@ func (l *lane) try(ctx context.Context, n recon.Notice, story recon.Story) outco
 		level = slog.LevelError
 	}
 	l.log().LogAttrs(ctx, level, "notice not delivered", slog.String("destination", l.name),
-		slog.String("notice", n.ID), slog.String("operation", string(n.Operation)),
+		slog.String("notice", n.ID), slog.String("finding", n.Finding), slog.String("incident", n.Incident),
 		slog.String("error", err.Error()), slog.Time("next", out.delivery.Next))
 	return out
 }
 
 // deliver makes the requests for one notice.
-func (l *lane) deliver(ctx context.Context, n recon.Notice, story recon.Story) (recon.Receipt, Result, error) {
+func (l *lane) deliver(ctx context.Context, n recon.Notice, m Message) (recon.Delivery, Result, error) {
 	if l.notifier == nil {
-		return recon.Receipt{}, "", &Error{Destination: l.name, Op: "deliver", Kind: Refused, Code: "no such destination in the configuration"}
+		return recon.Delivery{}, "", &Error{Destination: l.name, Op: "deliver", Kind: Refused, Code: "no such destination in the configuration"}
 	}
-	m, err := message(n, story, l.Now())
-	if err != nil {
-		return recon.Receipt{}, "", &Error{Destination: l.name, Op: "make message", Kind: Rejected, Code: err.Error()}
-	}
-	if n.Step == StepFirst {
+	if n.Act == recon.ActTell {
 		return l.post(ctx, n, m)
 	}
-	err = l.notifier.Edit(ctx, n.Root, m)
+	err := l.notifier.Edit(ctx, n.Root, m)
 	if errors.Is(err, Gone) {
-		// The old message cannot be changed any more. It may still say "open", so the end
-		// is told anew.
+		// The old message cannot be changed any more. It may still say "open", so what is so
+		// now is told anew.
+		n.Root = recon.Receipt{}
 		return l.post(ctx, n, m)
 	}
-	return n.Root, Edited, err
+	return recon.Delivery{Done: true}, Edited, err
 }
 
-// post sends a new message, after looking for an earlier one where there may be one.
-func (l *lane) post(ctx context.Context, n recon.Notice, m Message) (recon.Receipt, Result, error) {
-	if !n.Doubt {
+// post sends a new message, or an answer in the thread of the one that stands, after
+// looking for an earlier one where there may be one.
+func (l *lane) post(ctx context.Context, n recon.Notice, m Message) (recon.Delivery, Result, error) {
+	if n.Doubt {
+		r, found, err := l.notifier.Find(ctx, m, n.Root, n.FirstTry.Add(-recon.ClockSkew))
+		if err != nil && worthLookingAgain(err, l.blind) {
+			l.blind++
+			return recon.Delivery{}, "", fmt.Errorf("look for an earlier post: %w", err)
+		}
+		l.blind = 0
+		if err == nil && found {
+			return recon.Delivery{Receipt: r, Root: n.Root.IsZero()}, Recovered, nil
+		}
+		m.Repeat = true
+	}
+	d, result, err := l.send(ctx, n, m)
+	if m.Repeat {
+		result = Repeated
+	}
+	return d, result, err
+}
+
+func (l *lane) send(ctx context.Context, n recon.Notice, m Message) (recon.Delivery, Result, error) {
+	if n.Root.IsZero() {
 		r, err := l.notifier.Send(ctx, m)
-		return r, Posted, err
+		return recon.Delivery{Receipt: r, Root: true}, Posted, err
 	}
-	r, found, err := l.notifier.Find(ctx, n.ID, n.FirstTry.Add(-recon.ClockSkew))
-	if err != nil && worthLookingAgain(err, l.blind) {
-		l.blind++
-		return recon.Receipt{}, "", fmt.Errorf("look for an earlier post: %w", err)
+	r, err := l.notifier.Reply(ctx, n.Root, m)
+	if errors.Is(err, Gone) {
+		r, err = l.notifier.Send(ctx, m) // nothing stands that it could answer
+		return recon.Delivery{Receipt: r, Root: true}, Posted, err
 	}
-	l.blind = 0
-	if err == nil && found {
-		return r, Recovered, nil
-	}
-	m.Repeat = true
-	r, err = l.notifier.Send(ctx, m)
-	return r, Repeated, err
+	return recon.Delivery{Receipt: r}, Replied, err
 }
 
 // wait keeps the pace.

@@ -8,15 +8,31 @@ import (
 )
 
 // Message is what a destination is asked to show. Its text is made by the
-// destination, which knows its own limits and its own escaping.
+// destination, which knows its own limits and its own escaping. It is about a finding,
+// or an incident, or the digest of a day.
 type Message struct {
-	Notice string // id of the notice that posts it; the mark by which Find knows it
-	Step   string
-	// About is the finding that the message was first posted for. It may have ended.
-	About  recon.Finding
-	Story  recon.Story
-	Now    time.Time
-	Repeat bool // an earlier try may already stand in the channel
+	Notice  string // id of the notice that posts it; the mark by which Find knows it
+	Edition int    // which of the notice's changes it is
+	Act     recon.Act
+	Step    string
+	Reason  Reason
+	Mention []string // whom it calls by name
+	// Refused names the destination that would not take it, for which this one stands in.
+	Refused string
+	Now     time.Time
+	Repeat  bool // an earlier try may already stand in the channel
+
+	// About is the finding. It may have ended.
+	About recon.Finding
+	// Story is that of its first operation. A finding without one has only the effects
+	// that it names.
+	Story       recon.Story
+	Assignee    string
+	PausedUntil time.Time // the end of an acknowledgement or a snooze; zero: none
+	Proposal    *recon.Proposal
+
+	Incident *recon.Incident
+	Digest   *recon.Digest
 }
 
 // Notifier delivers to one destination. It never retries by itself: the error says
@@ -24,9 +40,12 @@ type Message struct {
 type Notifier interface {
 	// Send posts a new message.
 	Send(ctx context.Context, m Message) (recon.Receipt, error)
+	// Reply answers in the thread of the message at root, for the whole channel to see.
+	Reply(ctx context.Context, root recon.Receipt, m Message) (recon.Receipt, error)
 	// Edit replaces the message at r. An edit notifies nobody.
 	Edit(ctx context.Context, r recon.Receipt, m Message) error
-	// Find looks for the message of a notice posted at or after a time; false when a
-	// complete look did not find it. An error means that it could not look.
-	Find(ctx context.Context, notice string, since time.Time) (recon.Receipt, bool, error)
+	// Find looks for the message of a notice posted at or after a time, in the thread of
+	// root where there is one; false when a complete look did not find it. An error means
+	// that it could not look.
+	Find(ctx context.Context, m Message, root recon.Receipt, since time.Time) (recon.Receipt, bool, error)
 }

@@ -103,13 +103,12 @@ func TestAFullOutboxOfABadDestinationHidesNoOther(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, "team-a", channel)
 	s.slack.Archive("team-a", true)
-	s.deliver = s.deliverer("team-a")
+	s.policy = escalation.Policy{Everybody: []string{"team-a"}, FoldAt: 100}
 	for range 25 { // more than one pass reads
 		s.unresolved("1")
 	}
-	s.deliver = s.deliverer(channel)
+	s.policy.Everybody = []string{channel}
 	s.unresolved("2")
-	s.deliver = s.deliverer("team-a", channel)
 	s.run()
 	s.run()
 	want(t, "messages of the other", len(s.slack.Messages(channel)), 1)

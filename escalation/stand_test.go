@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -50,6 +52,7 @@ type stand struct {
 	db      *pgxpool.Pool
 	slack   *slacktest.Server
 	clock   *clock
+	policy  escalation.Policy
 	deliver *escalation.Deliverer
 	log     *bytes.Buffer
 	hold    ledger.Hold
@@ -87,6 +90,7 @@ func newStand(t *testing.T, channels ...string) *stand {
 	}
 	t.Cleanup(s.slack.Close)
 	s.deliver = s.deliverer(channels...)
+	s.policy = escalation.Policy{Everybody: slices.Sorted(maps.Keys(s.deliver.Notifiers))}
 	return s
 }
 
@@ -168,7 +172,7 @@ func finding(o recon.Operation, k recon.FindingKind) recon.Finding {
 		Reason: "its answer was lost, and 3 looks have not found it", Money: o.Money}
 }
 
-// pass records a pass over one operation, with the notices that follow from it.
+// pass records a pass over one operation.
 func (s *stand) pass(id recon.OperationID, raise []recon.Finding, end ...recon.Finding) {
 	s.Helper()
 	story := s.story(id)
@@ -183,42 +187,56 @@ func (s *stand) pass(id recon.OperationID, raise []recon.Finding, end ...recon.F
 	for _, f := range end {
 		d.Ends = append(d.Ends, f.Fingerprint())
 	}
-	var names []string
-	for name := range s.deliver.Notifiers {
-		names = append(names, name)
-	}
 	_, err := s.led.Record(s.Context(), ledger.Batch{
 		Hold: s.hold, Now: s.clock.now(), Decisions: []recon.Decision{d}, Versions: map[recon.OperationID]int64{id: story.Operation.Version},
-		Notices: escalation.Plan([]escalation.Concluded{{Case: c, Decision: d}}, escalation.Policy{Destinations: names}, s.clock.now()),
 	})
 	if err != nil {
 		s.Fatal(err)
 	}
 }
 
-// unresolved records an operation with an unresolved finding and its notices.
+// unresolved records an operation with an unresolved finding that is told by now.
 func (s *stand) unresolved(name string) (recon.Operation, recon.Finding) {
 	s.Helper()
 	o := s.lost(name)
 	f := finding(o, recon.FindUnresolved)
 	s.pass(o.ID, []recon.Finding{f})
+	s.plan()
+	s.wait(5 * time.Second) // whether others open with it
+	s.plan()
 	return o, f
 }
 
-// run delivers what is due.
+// plan plans who is told.
+func (s *stand) plan() {
+	s.Helper()
+	p := escalation.Planner{Desk: s.led, Policy: s.policy, Now: s.clock.now, Log: slog.New(slog.NewTextHandler(s.log, nil))}
+	if _, err := p.Pass(s.Context()); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// wait lets time go by.
+func (s *stand) wait(d time.Duration) {
+	s.Helper()
+	if err := s.clock.wait(s.Context(), d); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// run plans, and delivers what is due.
 func (s *stand) run() {
 	s.Helper()
+	s.plan()
 	if _, err := s.deliver.Pass(s.Context()); err != nil {
 		s.Fatal(err)
 	}
 }
 
-// after lets time go by and delivers what is due.
+// after lets time go by, plans, and delivers what is due.
 func (s *stand) after(d time.Duration) {
 	s.Helper()
-	if err := s.clock.wait(s.Context(), d); err != nil {
-		s.Fatal(err)
-	}
+	s.wait(d)
 	s.run()
 }
 

@@ -50,31 +50,17 @@ func findingRowOf(f recon.Finding, fingerprint string) (findingRow, error) {
 	return r, err
 }
 
-// noticeRow is a row of notices as it is written.
-type noticeRow struct {
-	ID          string    `json:"notice_id"`
-	Fingerprint string    `json:"fingerprint"`
-	Operation   string    `json:"operation_id,omitempty"`
-	Step        string    `json:"step"`
-	Destination string    `json:"destination"`
-	Reason      string    `json:"reason"`
-	DueAt       time.Time `json:"due_at"`
-}
-
-// tellings is what a batch says to people: findings, ends of findings, notices.
+// tellings is what a batch says to people: findings, and ends of findings. Whom to tell
+// is planned from the stored findings, whoever wrote them.
 type tellings struct {
 	findings map[string]recon.Finding // by fingerprint
 	ends     map[string]string        // fingerprint to reason
-	notices  []recon.Notice
 }
 
-// tellings collects what the surviving decisions and the batch itself say. A notice
-// that only a lost decision asked for is left out: the next pass plans it again.
+// tellings collects what the surviving decisions and the batch itself say.
 func (p *plan) tellings(b *Batch) tellings {
 	t := tellings{findings: map[string]recon.Finding{}, ends: map[string]string{}}
-	alive := map[recon.OperationID]bool{}
 	for _, c := range p.conclusions {
-		alive[c.Operation] = true
 		if c.kept != "" {
 			continue
 		}
@@ -91,35 +77,10 @@ func (p *plan) tellings(b *Batch) tellings {
 	for _, f := range b.Ends {
 		t.ends[f] = "no longer so"
 	}
-	unsaid := map[string]bool{} // by lost and kept decisions, and by nobody else
-	for _, d := range b.Decisions {
-		for _, f := range d.Findings {
-			unsaid[f.Fingerprint()] = true
-		}
-		for _, f := range d.Ends {
-			unsaid[f] = true
-		}
-	}
 	for f := range t.findings {
 		delete(t.ends, f) // what one decision still sees has not ended
-		delete(unsaid, f)
-	}
-	for f := range t.ends {
-		delete(unsaid, f)
-	}
-	for _, n := range b.Notices {
-		_, decided := b.Versions[n.Operation]
-		if !unsaid[n.Finding] && (!decided || alive[n.Operation] || t.has(n.Finding)) {
-			t.notices = append(t.notices, n)
-		}
 	}
 	return t
-}
-
-func (t tellings) has(fingerprint string) bool {
-	_, found := t.findings[fingerprint]
-	_, ended := t.ends[fingerprint]
-	return found || ended
 }
 
 // toldFinding is one finding that a statement opened, changed or ended.
@@ -145,11 +106,11 @@ func (t told) count(out *Recorded) {
 //go:embed sql/save_findings.sql
 var saveFindingsSQL string
 
-// saveFindings writes findings by their fingerprint, ends others, and stores the
-// notices of those that are open or ended just now, in one statement.
+// saveFindings writes findings by their fingerprint and ends others, in one statement.
+// The version of each that changed asks for the planning of its notices.
 func (l *Ledger) saveFindings(ctx context.Context, tx pgx.Tx, t tellings, now time.Time) (told, error) {
 	out := told{opened: map[string]toldFinding{}, changed: map[string]toldFinding{}, ended: map[string]toldFinding{}}
-	if len(t.findings) == 0 && len(t.ends) == 0 && len(t.notices) == 0 {
+	if len(t.findings) == 0 && len(t.ends) == 0 {
 		return out, nil
 	}
 	args, err := t.args(l.tenant, now)
@@ -195,21 +156,6 @@ func (t tellings) args(tenant string, now time.Time) ([]any, error) {
 	for _, fp := range ends {
 		reasons = append(reasons, t.ends[fp])
 	}
-	notices := make([]noticeRow, 0, len(t.notices))
-	for _, n := range t.notices {
-		id, err := uuid.NewV7()
-		if err != nil {
-			return nil, err
-		}
-		notices = append(notices, noticeRow{
-			ID: id.String(), Fingerprint: n.Finding, Operation: string(n.Operation), Step: n.Step,
-			Destination: n.Destination, Reason: n.Reason, DueAt: stored(n.DueAt),
-		})
-	}
 	findingsJSON, err := encode(findings)
-	if err != nil {
-		return nil, err
-	}
-	noticesJSON, err := encode(notices)
-	return []any{tenant, stored(now), findingsJSON, ends, reasons, noticesJSON, stepFirst}, err
+	return []any{tenant, stored(now), findingsJSON, ends, reasons}, err
 }

@@ -18,10 +18,6 @@ func mismatch(o recon.Operation, theirs string) recon.Finding {
 	}
 }
 
-func notice(f recon.Finding, op recon.OperationID, step string, due time.Time) recon.Notice {
-	return recon.Notice{Finding: f.Fingerprint(), Operation: op, Step: step, Destination: "recon", Reason: "a person is needed", DueAt: due}
-}
-
 func TestAFindingLivesOnceForEver(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -36,24 +32,22 @@ func TestAFindingLivesOnceForEver(t *testing.T) {
 		settled       bool // by a person, before the pass
 		find          []recon.Finding
 		ends          []string
-		step          string // of the notice that the pass plans
 		opened, ended int
 		state         recon.FindingState
 		openedIn      int // the pass
 		version       int64
 		theirs        string
-		notices       int
 		entries       int
 	}{
-		{"opened", false, find(f), nil, "first", 1, 0, recon.FindingOpen, 0, 1, "4100", 1, 2},
-		{"seen again, the same", false, find(f), nil, "first", 0, 0, recon.FindingOpen, 0, 1, "4100", 1, 2},
-		{"seen again with other values", false, find(changed), nil, "", 0, 0, recon.FindingOpen, 0, 2, "4000", 1, 3},
-		{"ended", false, nil, ends, "ended", 0, 1, recon.FindingEnded, 0, 3, "4000", 2, 4},
-		{"ended a second time", false, nil, ends, "ended", 0, 0, recon.FindingEnded, 0, 3, "4000", 2, 4},
-		{"opened again in place", false, find(changed), nil, "first", 1, 0, recon.FindingOpen, 5, 4, "4000", 3, 5},
-		{"settled by a person and seen again, the same", true, find(changed), nil, "first", 0, 0, recon.FindingSettled, 5, 4, "4000", 3, 5},
-		{"settled by a person and ended", true, nil, ends, "ended", 0, 0, recon.FindingSettled, 5, 4, "4000", 3, 5},
-		{"settled by a person and seen with other values", true, find(f), nil, "first", 1, 0, recon.FindingOpen, 8, 5, "4100", 4, 6},
+		{"opened", false, find(f), nil, 1, 0, recon.FindingOpen, 0, 1, "4100", 2},
+		{"seen again, the same", false, find(f), nil, 0, 0, recon.FindingOpen, 0, 1, "4100", 2},
+		{"seen again with other values", false, find(changed), nil, 0, 0, recon.FindingOpen, 0, 2, "4000", 3},
+		{"ended", false, nil, ends, 0, 1, recon.FindingEnded, 0, 3, "4000", 4},
+		{"ended a second time", false, nil, ends, 0, 0, recon.FindingEnded, 0, 3, "4000", 4},
+		{"opened again in place", false, find(changed), nil, 1, 0, recon.FindingOpen, 5, 4, "4000", 5},
+		{"settled by a person and seen again, the same", true, find(changed), nil, 0, 0, recon.FindingSettled, 5, 4, "4000", 5},
+		{"settled by a person and ended", true, nil, ends, 0, 0, recon.FindingSettled, 5, 4, "4000", 5},
+		{"settled by a person and seen with other values", true, find(f), nil, 1, 0, recon.FindingOpen, 8, 5, "4100", 6},
 	}
 	at := func(pass int) time.Time { return t0.Add(time.Duration(pass) * time.Minute) }
 	for i, tt := range steps {
@@ -64,9 +58,6 @@ func TestAFindingLivesOnceForEver(t *testing.T) {
 		d := stay(o, at(i).Add(time.Hour))
 		d.Findings, d.Ends = tt.find, tt.ends
 		b := deciding(h, at(i), []recon.Operation{o}, d)
-		if tt.step != "" {
-			b.Notices = []recon.Notice{notice(f, "op-1", tt.step, at(i))}
-		}
 		got := w.record(b)
 		rows, err := w.led.Findings(t.Context(), ledger.FindingFilter{Operation: "op-1"})
 		if err != nil || len(rows) != 1 {
@@ -78,8 +69,8 @@ func TestAFindingLivesOnceForEver(t *testing.T) {
 			(r.SettledBy == "ana") != (tt.state == recon.FindingSettled) || r.EndedAt.IsZero() != (tt.state != recon.FindingEnded) {
 			t.Errorf("%s: recorded %+v, finding %+v", tt.name, got, r)
 		}
-		if n, e := one[int](w, `SELECT count(*) FROM reconciler.notices`), len(w.story("op-1").Journal); n != tt.notices || e != tt.entries {
-			t.Errorf("%s: %d notices and %d entries, want %d and %d", tt.name, n, e, tt.notices, tt.entries)
+		if e := len(w.story("op-1").Journal); e != tt.entries {
+			t.Errorf("%s: %d entries, want %d", tt.name, e, tt.entries)
 		}
 	}
 	rows, err := w.led.Findings(t.Context(), ledger.FindingFilter{Source: source, Kinds: []recon.FindingKind{recon.FindMismatch}, States: []recon.FindingState{recon.FindingOpen}})
@@ -117,13 +108,9 @@ func TestABlindSourceIsAFindingOfNoOperation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	f := recon.Finding{Kind: recon.FindBlind, Certainty: recon.Proof, Source: source, Reason: "no answer for 15 minutes"}
-	got := w.record(ledger.Batch{Hold: w.hold(), Now: t0, Findings: []recon.Finding{f}, Notices: []recon.Notice{notice(f, "", "first", t0)}})
+	got := w.record(ledger.Batch{Hold: w.hold(), Now: t0, Findings: []recon.Finding{f}})
 	if got.Opened[recon.FindBlind] != 1 {
 		t.Errorf("recorded: %+v", got)
-	}
-	due, err := w.led.DueNotices(t.Context(), t0, 10)
-	if err != nil || len(due) != 1 || due[0].Finding != f.Fingerprint() {
-		t.Errorf("due notices: %+v, %v", due, err)
 	}
 	got = w.record(ledger.Batch{Now: t0.Add(time.Minute), Ends: []string{f.Fingerprint()}})
 	if got.Ended[recon.FindBlind] != 1 {

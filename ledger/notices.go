@@ -3,32 +3,35 @@ package ledger
 import (
 	"context"
 	_ "embed"
+	"strings"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
-// stepFirst is the step that posts a message; every other step edits one.
-const stepFirst = "first"
-
 //go:embed sql/due_notices.sql
 var dueNoticesSQL string
 
 // DueNotices gives notices whose time has come, that are not delivered and that
-// nobody holds: first steps before all others, then by due time. One that edits a
-// message waits until that message is delivered.
+// nobody holds: those that call people before all others, then by due time. One that
+// changes a message waits until that message is delivered.
 func (l *Ledger) DueNotices(ctx context.Context, now time.Time, limit int) ([]recon.Notice, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	scan := func(row pgx.CollectableRow) (recon.Notice, error) {
 		var n recon.Notice
-		err := row.Scan(&n.ID, &n.Finding, text(&n.Operation), &n.Step, &n.Destination, &n.Reason, instant(&n.DueAt), number(&n.Tries),
-			&n.Doubt, instant(&n.FirstTry), text(&n.Message), text(&n.Root.Channel), text(&n.Root.TS))
+		var subject string
+		err := row.Scan(&n.ID, text(&n.Finding), text(&n.Incident), &subject, number(&n.Opening), text(&n.Act), &n.Step, &n.Destination, text(&n.Refused),
+			&n.Mention, &n.Reason, instant(&n.DueAt), number(&n.Edition), number(&n.Tries), &n.Doubt, instant(&n.FirstTry), text(&n.Root.Channel), text(&n.Root.TS))
+		if day, ok := strings.CutPrefix(subject, digestSubject); ok {
+			n.Digest = day
+		}
 		return n, err
 	}
-	due, err := collect(ctx, l.pool, scan, dueNoticesSQL, l.tenant, stored(now), stepFirst, listLimit(limit))
+	due, err := collect(ctx, l.pool, scan, dueNoticesSQL, l.tenant, stored(now), string(recon.ActEdit), listLimit(limit))
 	return due, l.fault("read due notices", err)
 }
 
@@ -49,30 +52,67 @@ func (l *Ledger) ClaimNotice(ctx context.Context, id string, now, until time.Tim
 	return err == nil && tag.RowsAffected() == 1, l.fault("claim a notice", err)
 }
 
+// A change that was asked for again while it was made is made again, not at once.
 const deliveredSQL = `
 UPDATE reconciler.notices n
-SET state = 'delivered', delivered_at = $3, channel = $4, ts = $5, claimed_until = NULL, outcome_unknown = false, last_error = NULL
+SET state = CASE WHEN n.edition = $7 THEN 'delivered' ELSE 'due' END, delivered_at = $3,
+	due_at = CASE WHEN n.edition = $7 THEN n.due_at ELSE greatest(n.due_at, $3) END,
+	channel = coalesce(nullif($4::text, ''), n.channel), ts = coalesce(nullif($5::text, ''), n.ts), root = n.root OR $6,
+	claimed_until = NULL, outcome_unknown = false, last_error = NULL
 WHERE n.tenant = $1 AND n.notice_id = $2`
 
 // Held for ever is how a notice is kept that nobody tries again: it stays counted as
-// undelivered and is never due.
+// undelivered and is never due. What its destination will not take goes to the one that
+// stands in for it, once, and by itself.
 const notDeliveredSQL = `
-UPDATE reconciler.notices n
-SET state = CASE WHEN $4 OR $3::timestamptz IS NULL THEN 'undelivered' ELSE 'due' END,
-	due_at = coalesce($3, n.due_at), claimed_until = CASE WHEN $3::timestamptz IS NULL THEN timestamptz 'infinity' END,
-	outcome_unknown = $5, last_error = nullif($6::text, '')
-WHERE n.tenant = $1 AND n.notice_id = $2 AND n.state <> 'delivered'`
+WITH kept AS (
+	UPDATE reconciler.notices n
+	SET state = CASE WHEN $4 OR $3::timestamptz IS NULL THEN 'undelivered' ELSE 'due' END,
+		due_at = coalesce($3, n.due_at), claimed_until = CASE WHEN $3::timestamptz IS NULL THEN timestamptz 'infinity' END,
+		outcome_unknown = $5, last_error = nullif($6::text, '')
+	WHERE n.tenant = $1 AND n.notice_id = $2 AND n.state <> 'delivered'
+	RETURNING n.*
+)
+INSERT INTO reconciler.notices (tenant, notice_id, finding_id, incident_id, subject, opening, operation_id, act, step, destination,
+	refused, mention, reason, planned_at, due_at)
+SELECT $1, $8, k.finding_id, k.incident_id, k.subject, k.opening, k.operation_id, k.act, k.step, $7,
+	k.destination, k.mention, k.reason, k.planned_at, $9
+FROM kept k
+WHERE $7 <> ''
+ON CONFLICT (tenant, subject, opening, step, destination) DO NOTHING`
 
-// SettleNotice records how a try went and gives the claim back. What was delivered
-// once stays delivered, whoever reports later.
-func (l *Ledger) SettleNotice(ctx context.Context, id string, d recon.Delivery, now time.Time) error {
+// SettleNotice records how a try of an edition of a notice went and gives the claim
+// back. What was delivered once stays delivered, whoever reports later.
+func (l *Ledger) SettleNotice(ctx context.Context, id string, edition int, d recon.Delivery, now time.Time) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	var err error
-	if d.Receipt.IsZero() {
-		_, err = l.pool.Exec(ctx, notDeliveredSQL, l.tenant, id, orNull(d.Next), d.Undelivered, d.Doubt, d.Reason)
-	} else {
-		_, err = l.pool.Exec(ctx, deliveredSQL, l.tenant, id, stored(now), d.Receipt.Channel, d.Receipt.TS)
+	if d.Done || !d.Receipt.IsZero() {
+		_, err = l.pool.Exec(ctx, deliveredSQL, l.tenant, id, stored(now), d.Receipt.Channel, d.Receipt.TS, d.Root, edition)
+		return l.fault("record a notice", err)
 	}
+	instead, err := uuid.NewV7()
+	if err != nil {
+		return err
+	}
+	_, err = l.pool.Exec(ctx, notDeliveredSQL, l.tenant, id, orNull(d.Next), d.Undelivered, d.Doubt, d.Reason, d.Instead, instead.String(), stored(now))
 	return l.fault("record a notice", err)
+}
+
+// Told tells what a message about a finding shows (*NotFoundError).
+func (l *Ledger) Told(ctx context.Context, finding string) (recon.Told, error) {
+	s, err := l.FindingStory(ctx, finding)
+	if err != nil {
+		return recon.Told{}, err
+	}
+	t := recon.Told{Finding: s.Finding, Assignee: s.Assignee, PausedUntil: s.SnoozedUntil, Proposal: s.Proposal}
+	if t.PausedUntil.IsZero() {
+		t.PausedUntil = s.AcknowledgedUntil
+	}
+	if len(s.Stories) > 0 {
+		t.Story = s.Stories[0]
+	} else {
+		t.Story = recon.Story{Findings: []recon.Finding{s.Finding}, Effects: s.Effects}
+	}
+	return t, nil
 }

@@ -86,7 +86,6 @@ func TestRecordMakesTheSameNumberOfStatementsForAnySize(t *testing.T) {
 		b := closing(h, now, ops...)
 		f := recon.Finding{Kind: recon.FindDuplicate, Certainty: recon.Proof, Source: source, Operations: []recon.OperationID{ops[0].ID}, Reason: "twice"}
 		b.Decisions[0].Findings = []recon.Finding{f}
-		b.Notices = []recon.Notice{{Finding: f.Fingerprint(), Operation: ops[0].ID, Step: "first", Destination: "recon", Reason: "x", DueAt: now}}
 		b.Coverage = []recon.Coverage{{Source: source, Kind: "refund", Account: "acct_1", Mode: "live", At: now, LookID: b.Looks[0].ID,
 			Window: recon.Window{From: t0.Add(-time.Hour), To: now}}}
 		b.SourceState = &ledger.SourceState{}
@@ -161,7 +160,6 @@ func TestRecordReportsALostOperationAndWritesNothingOfIt(t *testing.T) {
 	b := closing(w.hold(), now, ops...)
 	f := recon.Finding{Kind: recon.FindMismatch, Certainty: recon.Proof, Source: source, Operations: []recon.OperationID{"op-1"}, Reason: "x"}
 	b.Decisions[0].Findings = []recon.Finding{f}
-	b.Notices = []recon.Notice{{Finding: f.Fingerprint(), Operation: "op-1", Step: "first", Destination: "recon", Reason: "x", DueAt: now}}
 	got := w.record(b)
 	diff(t, "lost", []recon.OperationID{"op-1"}, got.Lost)
 	if s := w.story("op-1"); s.Operation.State != recon.Unknown || len(s.Journal) != 1 || len(s.Findings) != 0 || len(s.Effects) != 0 || !s.Check.Next.Equal(t0.Add(30*time.Second)) {
@@ -169,9 +167,6 @@ func TestRecordReportsALostOperationAndWritesNothingOfIt(t *testing.T) {
 	}
 	if s := w.story("op-2"); s.Operation.State != recon.Succeeded {
 		t.Errorf("the other operation is %s, want succeeded", s.Operation.State)
-	}
-	if n := one[int](w, `SELECT count(*) FROM reconciler.notices`); n != 0 {
-		t.Errorf("%d notices of the lost operation were planned", n)
 	}
 	// Its effect is on the shelf, so that the next pass concludes from what is stored.
 	again := w.due(now, 10)

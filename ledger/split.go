@@ -101,14 +101,14 @@ func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error) error {
 
 func (b *Batch) empty() bool {
 	return len(b.Looks) == 0 && len(b.Effects) == 0 && len(b.Coverage) == 0 && len(b.Findings) == 0 && len(b.Ends) == 0 &&
-		len(b.Notices) == 0 && b.SourceState == nil && b.List == nil
+		b.SourceState == nil && b.List == nil
 }
 
 // apart splits what rests on decisions from what stands by itself.
 func (b *Batch) apart() (rest, decisions Batch) {
 	decisions = b.only(b.Decisions)
 	rest = *b
-	rest.Decisions, rest.Versions, rest.Effects, rest.Raw, rest.Looks, rest.Notices = nil, nil, nil, nil, nil, nil
+	rest.Decisions, rest.Versions, rest.Effects, rest.Raw, rest.Looks = nil, nil, nil, nil, nil
 	used := map[recon.EffectIdentity]bool{}
 	for _, e := range decisions.Effects {
 		used[e.Identity()] = true
@@ -128,11 +128,6 @@ func (b *Batch) apart() (rest, decisions Batch) {
 			rest.Looks = append(rest.Looks, k)
 		}
 	}
-	for _, n := range b.Notices {
-		if _, decided := b.Versions[n.Operation]; !decided {
-			rest.Notices = append(rest.Notices, n)
-		}
-	}
 	return rest, decisions
 }
 
@@ -145,13 +140,12 @@ func (b *Batch) halves() []Batch {
 	return []Batch{b.only(b.Decisions[:half]), b.only(b.Decisions[half:])}
 }
 
-// only gives the part of a batch that some decisions need: their looks, the effects
-// that they link, and the notices on them.
+// only gives the part of a batch that some decisions need: their looks, and the effects
+// that they link.
 func (b *Batch) only(ds []recon.Decision) Batch {
 	out := Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now, Decisions: ds, Versions: b.Versions}
-	linked, looked, ops := map[recon.EffectIdentity]bool{}, map[string]bool{}, map[recon.OperationID]bool{}
+	linked, looked := map[recon.EffectIdentity]bool{}, map[string]bool{}
 	for _, d := range ds {
-		ops[d.Operation] = true
 		for _, m := range d.Links {
 			linked[m.Effect] = true
 		}
@@ -167,11 +161,6 @@ func (b *Batch) only(ds []recon.Decision) Batch {
 	for _, k := range b.Looks {
 		if looked[k.ID] {
 			out.Looks = append(out.Looks, k)
-		}
-	}
-	for _, n := range b.Notices {
-		if ops[n.Operation] {
-			out.Notices = append(out.Notices, n)
 		}
 	}
 	out.Raw = rawOf(b.Raw, out.Effects)

@@ -62,7 +62,6 @@ type Batch struct {
 	// Findings and Ends belong to no decision: a blind source, and its end.
 	Findings []recon.Finding
 	Ends     []string // fingerprints
-	Notices  []recon.Notice
 	// SourceState replaces the source's; nil leaves it. It needs a Hold.
 	SourceState *SourceState
 	// List is how far a list of the source was read with this batch; nil: none was. It

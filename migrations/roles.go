@@ -38,7 +38,7 @@ var grants = map[string][]string{
 		`GRANT SELECT ON ALL TABLES IN SCHEMA reconciler TO reconciler_daemon`,
 		`GRANT INSERT ON reconciler.journal, reconciler.looks, reconciler.effect_changes TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE ON reconciler.policies, reconciler.operations, reconciler.checks, reconciler.effects,
-			reconciler.findings, reconciler.notices, reconciler.runs, reconciler.source_state, reconciler.blobs,
+			reconciler.findings, reconciler.notices, reconciler.incidents, reconciler.runs, reconciler.source_state, reconciler.blobs,
 			reconciler.events, reconciler.feeds, reconciler.audit_lists TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE ON reconciler.people TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE, DELETE ON reconciler.matches, reconciler.allocations, reconciler.coverage, reconciler.wanted TO reconciler_daemon`,

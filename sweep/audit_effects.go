@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/rules"
@@ -203,10 +202,7 @@ func (u *audit) recordFindings(ctx context.Context, fresh []recon.Finding, ends 
 	if err := u.mayOpen(len(fresh)); err != nil {
 		return err
 	}
-	pass := []escalation.Concluded{{Decision: recon.Decision{Findings: fresh}}}
-	recorded, err := u.Ledger.Record(ctx, ledger.Batch{
-		RunID: u.run.ID, Now: u.at, Findings: fresh, Ends: ends, Notices: escalation.Plan(pass, u.Tell, u.at),
-	})
+	recorded, err := u.Ledger.Record(ctx, ledger.Batch{RunID: u.run.ID, Now: u.at, Findings: fresh, Ends: ends})
 	if err != nil {
 		return fmt.Errorf("record %d findings: %w", len(fresh)+len(ends), err)
 	}

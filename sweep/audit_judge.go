@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/rules"
@@ -189,17 +188,16 @@ func (u *audit) alsoHolding(c recon.Case, j rules.Judged, d recon.Decision) []re
 	return also
 }
 
-// recordJudged writes what follows from judged operations, in one transaction, and tells
-// the findings on them.
+// recordJudged writes what follows from judged operations, in one transaction.
 func (u *audit) recordJudged(ctx context.Context, list []accounted, faults map[recon.OperationID]error) error {
 	b := ledger.Batch{RunID: u.run.ID, Now: u.at, Versions: map[recon.OperationID]int64{}}
-	var told []escalation.Concluded
+	var told []judged
 	for i := range list {
 		a := &list[i]
 		if !a.write {
 			continue
 		}
-		told = append(told, escalation.Concluded{Case: a.kase, Decision: a.decision})
+		told = append(told, judged{Case: a.kase, Decision: a.decision})
 		b.Decisions = append(b.Decisions, a.decision)
 		b.Versions[a.decision.Operation] = a.kase.Operation.Version
 		if a.stored != nil && slices.Contains(a.decision.LookIDs, a.stored.ID) {
@@ -209,7 +207,6 @@ func (u *audit) recordJudged(ctx context.Context, list []accounted, faults map[r
 	if err := u.limit(verdicts{judged: told}); err != nil {
 		return err
 	}
-	b.Notices = escalation.Plan(told, u.Tell, u.at)
 	if err := u.write(ctx, list, b, told); err != nil {
 		return err
 	}
@@ -224,7 +221,7 @@ func (u *audit) recordJudged(ctx context.Context, list []accounted, faults map[r
 	return nil
 }
 
-func (u *audit) write(ctx context.Context, list []accounted, b ledger.Batch, told []escalation.Concluded) error {
+func (u *audit) write(ctx context.Context, list []accounted, b ledger.Batch, told []judged) error {
 	if len(b.Decisions) == 0 {
 		return nil
 	}

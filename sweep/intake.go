@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -68,7 +67,6 @@ type Intake struct {
 	// Sheets are those of all sources, also of those without events: their operations
 	// are concluded from stored effects too.
 	Sheets map[recon.SourceName]recon.Sheet
-	Tell   escalation.Policy
 	Watch  IntakeWatch
 
 	looked time.Time // when Appeared was asked last, by the clock of the passes
@@ -399,7 +397,7 @@ func (i *Intake) pause() time.Duration {
 func (i *Intake) teller() *teller {
 	judge := &Sweep{}
 	return &teller{
-		ledger: i.Ledger, tell: i.Tell, decided: judge.decided, judged: i.Watch.Judged,
+		ledger: i.Ledger, decided: judge.decided, judged: i.Watch.Judged,
 		sheet: func(name recon.SourceName) (recon.Sheet, bool) { s, ok := i.Sheets[name]; return s, ok },
 		hold:  func() ledger.Hold { return ledger.Hold{} },
 	}

@@ -55,7 +55,7 @@ func (p *pass) read(ctx context.Context) error {
 // that its effects name.
 func (p *pass) learn(ctx context.Context, answer sources.Answer) error {
 	t := teller{
-		ledger: p.Ledger, tell: p.Tell, decided: p.decided, hold: p.held, runID: p.run.ID, judged: p.Watch.Judged,
+		ledger: p.Ledger, decided: p.decided, hold: p.held, runID: p.run.ID, judged: p.Watch.Judged,
 		sheet: func(name recon.SourceName) (recon.Sheet, bool) { return p.Source.Sheet(), name == p.out.Source },
 	}
 	now := p.options.Now()

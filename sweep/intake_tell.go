@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
@@ -34,7 +33,6 @@ const raceTries = 3
 // hold: the version of each operation guards it.
 type teller struct {
 	ledger  Conclusions
-	tell    escalation.Policy
 	sheet   func(recon.SourceName) (recon.Sheet, bool)
 	decided func(recon.Case, time.Time) (recon.Decision, error)
 	judged  func(recon.Case, recon.Decision)
@@ -46,7 +44,7 @@ type teller struct {
 type concluded struct {
 	matched map[recon.EffectIdentity]bool // effects that belong to an operation
 	left    []recon.Case                  // open, and only asking tells more
-	changed []escalation.Concluded        // recorded
+	changed []judged                      // recorded
 	opened  map[recon.FindingKind]int
 }
 
@@ -128,7 +126,7 @@ func (t *teller) judge(cases []recon.Case, looks []recon.Look, now time.Time, ma
 		case doubt, err != nil, !slices.Contains(onEffects, d.Rule):
 			left = append(left, c)
 		case d.Changes():
-			v.judged = append(v.judged, escalation.Concluded{Case: c, Decision: d})
+			v.judged = append(v.judged, judged{Case: c, Decision: d})
 			v.looks = append(v.looks, c.Looks...)
 		}
 	}
@@ -179,14 +177,14 @@ func (t *teller) decision(c recon.Case, now time.Time) (recon.Decision, error) {
 	return d, nil
 }
 
-// record writes decisions with their evidence and notices, and gives those that another
+// record writes decisions with their evidence, and gives those that another
 // writer was faster on.
 func (t *teller) record(ctx context.Context, v verdicts, now time.Time, out *concluded) (lost []recon.OperationID, err error) {
 	if len(v.judged) == 0 {
 		return nil, nil
 	}
 	b := ledger.Batch{
-		Hold: t.hold(), RunID: t.runID, Now: now, Looks: v.looks, Notices: escalation.Plan(v.judged, t.tell, now),
+		Hold: t.hold(), RunID: t.runID, Now: now, Looks: v.looks,
 		Versions: make(map[recon.OperationID]int64, len(v.judged)),
 	}
 	for _, j := range v.judged {

@@ -4,14 +4,19 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
+// judged is one operation as a pass found it and what the pass decided.
+type judged struct {
+	Case     recon.Case
+	Decision recon.Decision
+}
+
 // verdicts are the judged operations of a batch, and those that could not be judged.
 type verdicts struct {
-	judged []escalation.Concluded
+	judged []judged
 	looks  []recon.Look // evidence that no source gave: what was stored
 	faults map[recon.OperationID]error
 }
@@ -23,7 +28,7 @@ func (p *pass) judge(h heard) verdicts {
 	for _, c := range pair(h.cases, h.answer.Effects, h.owners) {
 		if s, ok := h.settled[c.Operation.ID]; ok {
 			v.looks = append(v.looks, s.look)
-			v.judged = append(v.judged, escalation.Concluded{Case: c, Decision: s.decision})
+			v.judged = append(v.judged, judged{Case: c, Decision: s.decision})
 			continue
 		}
 		c.Looks = about(c, looks)
@@ -32,7 +37,7 @@ func (p *pass) judge(h heard) verdicts {
 			v.faults[c.Operation.ID] = err
 			continue
 		}
-		v.judged = append(v.judged, escalation.Concluded{Case: c, Decision: d})
+		v.judged = append(v.judged, judged{Case: c, Decision: d})
 	}
 	return v
 }
@@ -53,8 +58,8 @@ func about(c recon.Case, looks []recon.Look) []recon.Look {
 	return list
 }
 
-// record writes a batch with its evidence and its notices in one transaction, and
-// counts what became of it.
+// record writes a batch with its evidence in one transaction, and counts what became
+// of it.
 func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
 	b := ledger.Batch{
 		Hold: p.held(), RunID: p.run.ID, Now: h.at,
@@ -74,7 +79,6 @@ func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
 		b.Decisions = append(b.Decisions, j.Decision)
 		b.Versions[j.Decision.Operation] = j.Case.Operation.Version
 	}
-	b.Notices = escalation.Plan(v.judged, p.Tell, h.at)
 	p.tellHealth(&b)
 	recorded, err := p.Ledger.Record(ctx, b)
 	if err != nil {
@@ -109,7 +113,7 @@ func (p *pass) remember(r ledger.Recorded) {
 }
 
 // count puts every operation of a batch into exactly one of the eight classes.
-func (p *pass) count(judged []escalation.Concluded, r ledger.Recorded) {
+func (p *pass) count(all []judged, r ledger.Recorded) {
 	fate := make(map[recon.OperationID]*int, len(r.Lost)+len(r.Kept)+len(r.SetAside))
 	for _, id := range r.Lost {
 		fate[id] = &p.out.Lost
@@ -123,7 +127,7 @@ func (p *pass) count(judged []escalation.Concluded, r ledger.Recorded) {
 		fate[s.Operation] = &p.out.SetAside
 		p.past[s.Operation] = true
 	}
-	for _, j := range judged {
+	for _, j := range all {
 		n, decided := fate[j.Decision.Operation], false
 		if n == nil {
 			n, decided = p.class(j.Decision), true

@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
@@ -25,9 +24,7 @@ func (s *stand) essence() []string {
 		`SELECT concat_ws(' ', 'check', operation_id, closed, looks, absent_looks, failures) FROM reconciler.checks ORDER BY 1`,
 		`SELECT concat_ws(' ', 'effect', id, status, amount, owner) FROM reconciler.effects ORDER BY 1`,
 		`SELECT concat_ws(' ', 'match', effect_id, operation_id, basis, role) FROM reconciler.matches ORDER BY 1`,
-		`SELECT concat_ws(' ', 'finding', fingerprint, kind, state) FROM reconciler.findings ORDER BY 1`,
-		`SELECT concat_ws(' ', 'notice', n.step, n.destination, f.fingerprint)
-			FROM reconciler.notices n JOIN reconciler.findings f USING (tenant, finding_id) ORDER BY 1`,
+		`SELECT concat_ws(' ', 'finding', fingerprint, kind, state, planned_version <> version) FROM reconciler.findings ORDER BY 1`,
 		`SELECT concat_ws(' ', 'journal', operation_id, seq, kind) FROM reconciler.journal ORDER BY 1`,
 	} {
 		all = append(all, s.rows(sql)...)
@@ -39,7 +36,6 @@ func (s *stand) essence() []string {
 func (s *stand) busy() {
 	s.Helper()
 	s.sweep.batch = 3
-	s.sweep.Tell = escalation.Policy{Destinations: []string{"recon"}}
 	for n := range 8 {
 		i := refund(n)
 		key := s.lose(i)

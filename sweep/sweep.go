@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
@@ -71,7 +70,6 @@ var _ Ledger = (*ledger.Ledger)(nil)
 type Sweep struct {
 	Ledger Ledger
 	Source sources.Source
-	Tell   escalation.Policy
 	// Holder names this process to others: host and process id.
 	Holder string
 	// Changes is how many operations one run may set to failed, pending (released) or

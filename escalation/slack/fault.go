@@ -27,6 +27,8 @@ var kinds = map[string]escalation.Kind{
 	// Slack says of these that some of the request may have been done.
 	"fatal_error": escalation.Lost, "internal_error": escalation.Lost, "request_timeout": escalation.Lost,
 	"message_not_found": escalation.Gone, "cant_update_message": escalation.Gone, "edit_window_closed": escalation.Gone,
+	// Of an answer: nothing stands that it could answer.
+	"thread_not_found": escalation.Gone, "cannot_reply_to_message": escalation.Gone, "restricted_action_thread_locked": escalation.Gone,
 }
 
 // formCodes are refusals of a message's form.

@@ -19,8 +19,9 @@ const (
 	maxPages = 20
 )
 
-// Find looks for the message of a notice by its metadata.
-func (n *Notifier) Find(ctx context.Context, notice string, since time.Time) (recon.Receipt, bool, error) {
+// Find looks for the message of a notice by its metadata: in the channel, or among the
+// answers to the message at root.
+func (n *Notifier) Find(ctx context.Context, m escalation.Message, root recon.Receipt, since time.Time) (recon.Receipt, bool, error) {
 	client, err := n.client("look back")
 	if err != nil {
 		return recon.Receipt{}, false, err
@@ -29,30 +30,57 @@ func (n *Notifier) Find(ctx context.Context, notice string, since time.Time) (re
 	if err != nil {
 		return recon.Receipt{}, false, err
 	}
-	p := slackgo.GetConversationHistoryParameters{
-		ChannelID: channel, Oldest: stamp(since), Inclusive: true, Limit: pageSize, IncludeAllMetadata: true,
+	if !root.IsZero() {
+		channel = root.Channel
 	}
+	look := page{client: client, channel: channel, thread: root.TS, oldest: stamp(since)}
 	for range maxPages {
-		page, err := client.GetConversationHistoryContext(ctx, &p)
+		messages, more, err := look.next(ctx)
 		if err != nil {
 			return recon.Receipt{}, false, n.fault("look back", err)
 		}
-		if !page.Ok {
-			return recon.Receipt{}, false, n.fault("look back", errNoReceipt)
-		}
-		for _, m := range page.Messages {
-			if m.Metadata.EventType == eventType && m.Metadata.EventPayload["notice"] == notice {
-				return recon.Receipt{Channel: channel, TS: m.Timestamp}, true, nil
+		for _, x := range messages {
+			if x.Metadata.EventType == eventType && x.Metadata.EventPayload["notice"] == m.Notice {
+				return recon.Receipt{Channel: channel, TS: x.Timestamp}, true, nil
 			}
 		}
-		if p.Cursor = page.ResponseMetaData.NextCursor; p.Cursor == "" {
-			if page.HasMore {
+		if look.cursor == "" {
+			if more {
 				break // it says that there is more and not where: not a complete look
 			}
 			return recon.Receipt{}, false, nil
 		}
 	}
 	return recon.Receipt{}, false, &escalation.Error{Destination: n.name, Op: "look back", Kind: escalation.Refused, Code: "too many messages since"}
+}
+
+// page reads a channel or a thread page by page.
+type page struct {
+	client  *slackgo.Client
+	channel string
+	thread  string // the message whose answers are read; empty: the channel
+	oldest  string
+	cursor  string // of the next page; empty after the last one
+}
+
+func (p *page) next(ctx context.Context) (messages []slackgo.Message, more bool, err error) {
+	if p.thread != "" {
+		messages, more, p.cursor, err = p.client.GetConversationRepliesContext(ctx, &slackgo.GetConversationRepliesParameters{
+			ChannelID: p.channel, Timestamp: p.thread, Oldest: p.oldest, Inclusive: true, Limit: pageSize, IncludeAllMetadata: true, Cursor: p.cursor,
+		})
+		return messages, more, err
+	}
+	h, err := p.client.GetConversationHistoryContext(ctx, &slackgo.GetConversationHistoryParameters{
+		ChannelID: p.channel, Oldest: p.oldest, Inclusive: true, Limit: pageSize, IncludeAllMetadata: true, Cursor: p.cursor,
+	})
+	switch {
+	case err != nil:
+		return nil, false, err
+	case !h.Ok:
+		return nil, false, errNoReceipt
+	}
+	p.cursor = h.ResponseMetaData.NextCursor
+	return h.Messages, h.HasMore, nil
 }
 
 // lookupID gives the channel's id, which a look-back needs. For a channel that is

@@ -10,9 +10,33 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
+// hasOperation reports whether the finding is about an operation of ours.
+func (v view) hasOperation() bool { return v.Story.Operation.ID != "" }
+
+// title says in one line what it is about.
+func (v view) title() string {
+	if v.hasOperation() {
+		return v.Story.Title()
+	}
+	what := kindName(v.About.Kind)
+	if len(v.Story.Effects) > 0 {
+		e := v.Story.Effects[0]
+		if what = recon.Noun(e.Kind); !e.Money.IsZero() {
+			what += " of " + e.Money.Text(v.Story.Policy.Exponents)
+		}
+		if n := len(v.Story.Effects) - 1; n > 0 {
+			what += fmt.Sprintf(" and %d more", n)
+		}
+	}
+	return what + " at " + string(v.About.Source)
+}
+
 // age says since when, and where.
 func (v view) age() string {
 	o := v.Story.Operation
+	if !v.hasOperation() {
+		return v.ageOfEffect()
+	}
 	since := o.SentAt
 	s := "First sent *%s* ago, at %s"
 	switch {
@@ -27,16 +51,52 @@ func (v view) age() string {
 	return s + " · " + code(strings.Join(where, " / "), 300)
 }
 
+// ageOfEffect is age for what no operation explains.
+func (v view) ageOfEffect() string {
+	since, s := v.About.OpenedAt, "Found *%s* ago, at %s"
+	where := []string{string(v.About.Source)}
+	if len(v.Story.Effects) > 0 {
+		e := v.Story.Effects[0]
+		since, s = e.CreatedAt, "Made *%s* ago, at %s"
+		where = append(where, e.Account, e.Mode)
+	}
+	where = slices.DeleteFunc(where, func(w string) bool { return w == "" })
+	return fmt.Sprintf(s, span(v.Now, since), clock(since, v.Now, v.zone)) + " · " + code(strings.Join(where, " / "), 300)
+}
+
+// effects tells what is known of effects that no operation explains.
+func (v view) effects() slackgo.Block {
+	var list []string
+	for i, e := range v.Story.Effects {
+		if i == shownEffects {
+			list = append(list, fmt.Sprintf("and %d more", len(v.Story.Effects)-i))
+			break
+		}
+		parts := []string{recon.Noun(e.Kind) + " " + e.ID + ", " + e.Status.Text()}
+		if !e.Money.IsZero() {
+			parts = append(parts, e.Money.Text(v.Story.Policy.Exponents))
+		}
+		parts = append(parts, "made "+recon.TimeText(e.CreatedAt, v.zone))
+		for _, p := range []struct{ label, value string }{{"under ", e.Parent}, {"for ", e.Target}, {"by ", e.CreatedBy}, {"with reference ", e.Reference}} {
+			if p.value != "" {
+				parts = append(parts, p.label+recon.Shorten(p.value, shownID))
+			}
+		}
+		list = append(list, "• "+recon.Shorten(strings.Join(parts, ", "), 600))
+	}
+	return text(lines(list, maxSection))
+}
+
 // why gives the finding's own sentence, the differing values and the findings told
 // with it.
 func (v view) why() []string {
 	var list []string
-	if v.head.Reason != "" {
-		list = append(list, recon.Shorten(first(v.head.Reason), 600))
+	if v.About.Reason != "" {
+		list = append(list, recon.Shorten(first(v.About.Reason), 600))
 	}
-	for i, d := range v.head.Observed {
+	for i, d := range v.About.Observed {
 		if i == shownDifferences {
-			list = append(list, fmt.Sprintf("and %d more differences", len(v.head.Observed)-i))
+			list = append(list, fmt.Sprintf("and %d more differences", len(v.About.Observed)-i))
 			break
 		}
 		list = append(list, fmt.Sprintf("• %s: ours %s, theirs %s",
@@ -54,7 +114,7 @@ func (v view) fields() slackgo.Block {
 	}
 	add("By itself", v.next())
 	add("Tried", v.tried())
-	if m := v.head.Money; !m.IsZero() && m != v.Story.Operation.Money {
+	if m := v.About.Money; !m.IsZero() && m != v.Story.Operation.Money {
 		fields = append(fields, field("At risk", code(m.Text(v.Story.Policy.Exponents), 60)))
 	}
 	return slackgo.NewSectionBlock(nil, fields, nil)
@@ -63,7 +123,7 @@ func (v view) fields() slackgo.Block {
 // safeRetry says how long a repeat stays safe, where a repeat is a choice at all: not
 // where an effect was found.
 func (v view) safeRetry() string {
-	if v.head.Kind != recon.FindUnresolved && v.head.Kind != recon.FindMissing {
+	if v.About.Kind != recon.FindUnresolved && v.About.Kind != recon.FindMissing {
 		return ""
 	}
 	return v.Story.SafeRetry(v.Now, v.zone)
@@ -85,7 +145,7 @@ func (v view) next() string {
 	switch {
 	case state == recon.ManualReview:
 		return s + ". Only proof closes it; else it waits for a person."
-	case v.head.Kind == recon.FindUnresolved && v.Story.Policy.GiveUpAfter > 0 && giveUp.After(v.Now):
+	case v.About.Kind == recon.FindUnresolved && v.Story.Policy.GiveUpAfter > 0 && giveUp.After(v.Now):
 		return s + ", then less often. Without an answer it goes to manual review at " + clock(giveUp, v.Now, v.zone) + "."
 	}
 	return s + "."
@@ -153,9 +213,8 @@ func (v view) counted() string {
 // others names the findings besides the one of the first line.
 func (v view) others() []string {
 	var list []string
-	head := v.head.Fingerprint()
 	for _, f := range append(slices.Clone(v.with), v.elsewhere...) {
-		if f.Fingerprint() == head || !f.Open() && !v.head.Open() {
+		if !f.Open() && !v.About.Open() {
 			continue
 		}
 		s := "Also on this operation: " + kindName(f.Kind) + " – " + kindText(f.Kind)
@@ -167,9 +226,6 @@ func (v view) others() []string {
 		}
 		list = append(list, s)
 	}
-	if v.head.Fingerprint() != v.About.Fingerprint() {
-		list = append(list, "Ended: "+kindName(v.About.Kind)+" – "+kindText(v.About.Kind))
-	}
 	if n := len(list) - shownOthers; n > 0 {
 		list = append(list[:shownOthers], fmt.Sprintf("and %d more", n))
 	}
@@ -179,11 +235,17 @@ func (v view) others() []string {
 // ids names what a person needs to find it, here and at the provider.
 func (v view) ids() slackgo.Block {
 	o := v.Story.Operation
-	parts := []string{"*Operation* " + code(string(o.ID), shownID)}
+	var parts []string
+	more := code(command(o.ID), maxCommand+40)
+	if v.hasOperation() {
+		parts = append(parts, "*Operation* "+code(string(o.ID), shownID))
+	} else {
+		more = code(findingCommand(v.About.ID), maxCommand)
+	}
 	if o.Parent != "" {
 		parts = append(parts, "*under* "+code(o.Parent, shownID))
 	}
-	effects := slices.Clone(v.head.Effects)
+	effects := slices.Clone(v.About.Effects)
 	if len(effects) == 0 {
 		for _, e := range v.Story.Effects {
 			effects = append(effects, e.Ref())
@@ -199,6 +261,8 @@ func (v view) ids() slackgo.Block {
 		}
 		parts = append(parts, fmt.Sprintf("*%s* %s", escape.Replace(bare(recon.Noun(e.Kind))), code(e.ID, shownID)))
 	}
-	return mrkdwn(strings.Join(parts, " · ") + "\nMore: " + code(command(o.ID), maxCommand+40) +
-		"\nWritten " + recon.TimeText(v.Now, v.zone))
+	if v.About.ID != "" {
+		parts = append(parts, "*Finding* "+code(v.About.ID, shownID))
+	}
+	return mrkdwn(strings.Join(parts, " · ") + "\nMore: " + more + "\nWritten " + recon.TimeText(v.Now, v.zone))
 }

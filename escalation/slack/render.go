@@ -21,6 +21,7 @@ const (
 	shownEffects     = 5
 	shownDifferences = 6
 	shownOthers      = 4
+	shownCurrencies  = 8
 	shownID          = 120 // characters of one id; the command below holds the whole one
 )
 
@@ -30,32 +31,42 @@ type rendered struct {
 	Text   string          `json:"text"` // what a phone shows on its lock screen
 }
 
-// view is a message with what is derived from it once.
+// view is a message about a finding with what is derived from it once.
 type view struct {
 	escalation.Message
 	zone *time.Location
 	// with are the findings that this message tells of besides About, since the same
 	// pass raised them; elsewhere are open ones that have a message of their own.
 	with, elsewhere []recon.Finding
-	head            recon.Finding // what the first line says
 }
 
-// render makes the message. No text from outside stands in mrkdwn but in a code span.
-func render(m escalation.Message, zone *time.Location) rendered {
-	v := newView(m, zone)
-	if v.head.Open() {
-		return v.open()
+// render makes the message that stands. No text from outside stands in mrkdwn but in a
+// code span.
+func (n *Notifier) render(m escalation.Message) rendered {
+	var r rendered
+	switch {
+	case m.Incident != nil:
+		r = incident{m, *m.Incident, n.zone}.render()
+	case m.Digest != nil:
+		r = digest{m, *m.Digest, n.zone}.render()
+	default:
+		r = newView(m, n.zone).render()
+		r.add(n.buttons(m)...)
 	}
-	return v.ended()
+	var top rendered
+	top.add(r.Blocks[0], n.called(m), refused(m), repeat(m))
+	r.Blocks = append(top.Blocks, r.Blocks[1:]...)
+	r.add(n.link())
+	return r
 }
 
 func newView(m escalation.Message, zone *time.Location) view {
-	v := view{Message: m, zone: zone, head: m.About}
+	v := view{Message: m, zone: zone}
 	about := m.About.Fingerprint()
 	for _, f := range m.Story.Findings {
 		switch {
 		case f.Fingerprint() == about:
-		case f.OpenedAt.Equal(m.About.OpenedAt):
+		case f.OpenedAt.Equal(m.About.OpenedAt) && escalation.Graver(m.About, f):
 			v.with = append(v.with, f)
 		case f.Open():
 			v.elsewhere = append(v.elsewhere, f)
@@ -67,64 +78,123 @@ func newView(m escalation.Message, zone *time.Location) view {
 		}
 		return 1
 	})
-	// What the message was posted for has ended; what was told with it may not have.
-	if i := slices.IndexFunc(v.with, recon.Finding.Open); !m.About.Open() && i >= 0 {
-		v.head = v.with[i]
-	}
 	return v
 }
 
-// open shows an operation that needs a person.
+func (v view) render() rendered {
+	if v.About.Open() {
+		return v.open()
+	}
+	return v.ended()
+}
+
+// open shows what needs a person.
 func (v view) open() rendered {
-	title := v.Story.Title()
-	r := rendered{Text: plain(fmt.Sprintf("%s: %s", first(title), kindText(v.head.Kind)), 700)}
+	title := v.title()
+	r := rendered{Text: plain(fmt.Sprintf("%s: %s", first(title), kindText(v.About.Kind)), 700)}
 	if safe := v.safeRetry(); safe != "" {
 		r.Text += ". " + plain(first(safe), 300)
 	}
-	r.add(header("🔴 " + first(title)))
-	r.add(v.repeat())
-	r.add(mrkdwn("*" + escape.Replace(first(kindText(v.head.Kind))) + "*\n" + v.age()))
+	r.add(header(v.mark() + " " + first(title)))
+	r.add(mrkdwn("*" + escape.Replace(first(kindText(v.About.Kind))) + "*\n" + v.age()))
+	r.add(v.taken())
 	r.add(text(lines(v.why(), maxSection)))
-	r.add(mrkdwn("*What to do*\n" + escape.Replace(v.head.Kind.Advice())))
-	r.add(v.fields())
-	r.add(text(v.looks("Asked and answered, newest first")))
+	r.add(mrkdwn("*What to do*\n" + escape.Replace(v.About.Kind.Advice())))
+	if v.hasOperation() {
+		r.add(v.fields())
+		r.add(text(v.looks("Asked and answered, newest first")))
+	} else {
+		r.add(v.effects())
+	}
 	r.add(text(lines(v.others(), maxSection)))
 	r.add(v.ids())
 	return r
 }
 
+// mark shows at a glance whether somebody takes care of it.
+func (v view) mark() string {
+	switch v.About.State {
+	case recon.FindingAcknowledged:
+		return "🟡"
+	case recon.FindingSnoozed:
+		return "💤"
+	}
+	return "🔴"
+}
+
+// taken says who takes care of it, and until when nobody is told.
+func (v view) taken() slackgo.Block {
+	var list []string
+	if v.Assignee != "" {
+		list = append(list, "Assigned to "+recon.Shorten(v.Assignee, 100)+".")
+	}
+	if v.Proposal != nil {
+		list = append(list, "Waits for "+recon.Shorten(v.Proposal.Text(), 300)+".")
+	}
+	if v.PausedUntil.After(v.Now) {
+		word := "Acknowledged"
+		if v.About.State == recon.FindingSnoozed {
+			word = "Snoozed"
+		}
+		list = append(list, fmt.Sprintf("%s: nobody is told again before %s.", word, clock(v.PausedUntil, v.Now, v.zone)))
+	}
+	return text(lines(list, 400))
+}
+
 // ended shows that nobody is needed any more, and why.
 func (v view) ended() rendered {
-	title := v.Story.Title()
+	title := v.title()
 	at, how := v.Story.Ending(v.About)
 	if how == "" {
 		how = "it no longer holds"
 	}
 	r := rendered{Text: plain(fmt.Sprintf("Ended: %s: %s", title, how), 900)}
 	mark := "⚪"
-	if v.Story.Operation.State == recon.Succeeded {
+	if v.Story.Operation.State == recon.Succeeded || v.About.State == recon.FindingSettled {
 		mark = "✅"
 	}
-	if len(v.elsewhere) > 0 {
+	if len(v.elsewhere) > 0 || slices.ContainsFunc(v.with, recon.Finding.Open) {
 		r.add(header("⚪ Told anew in another message: " + title))
 	} else {
 		r.add(header(mark + " Ended: " + title))
 	}
-	r.add(v.repeat())
 	when := "*Ended*"
 	if !at.IsZero() {
 		when = fmt.Sprintf("*Ended %s, after %s*", clock(at, v.Now, v.zone), span(at, v.About.OpenedAt))
 	}
 	r.add(mrkdwn(when + "\nIt was told because " + escape.Replace(kindText(v.About.Kind)) + "."))
-	r.add(text(lines([]string{first(how), "The operation is now " + v.Story.Operation.State.Text() + "."}, maxSection)))
-	r.add(text(v.looks("Last asked and answered")))
+	said := []string{first(how)}
+	if v.hasOperation() {
+		said = append(said, "The operation is now "+v.Story.Operation.State.Text()+".")
+	}
+	r.add(text(lines(said, maxSection)))
+	if v.hasOperation() {
+		r.add(text(v.looks("Last asked and answered")))
+	}
 	r.add(text(lines(v.others(), maxSection)))
 	r.add(v.ids())
 	return r
 }
 
-func (v view) repeat() slackgo.Block {
-	if !v.Repeat {
+// called calls whom a step names.
+func (n *Notifier) called(m escalation.Message) slackgo.Block {
+	calls := n.calls(m.Mention)
+	if calls == "" || m.Act == recon.ActEdit {
+		return nil
+	}
+	return mrkdwn(calls)
+}
+
+// refused says for whom this message stands in.
+func refused(m escalation.Message) slackgo.Block {
+	if m.Refused == "" {
+		return nil
+	}
+	return mrkdwn("_Told here because the destination_ " + code(m.Refused, 80) + " _does not take it. It is tried there until it does._")
+}
+
+func repeat(m escalation.Message) slackgo.Block {
+	if !m.Repeat {
 		return nil
 	}
 	return mrkdwn("_Possibly a repeat: Slack's answer to an earlier post of this message was lost._")
@@ -173,9 +243,11 @@ func orNone(s string) string {
 	return s
 }
 
-func (r *rendered) add(b slackgo.Block) {
-	if b != nil {
-		r.Blocks = append(r.Blocks, b)
+func (r *rendered) add(blocks ...slackgo.Block) {
+	for _, b := range blocks {
+		if b != nil {
+			r.Blocks = append(r.Blocks, b)
+		}
 	}
 }
 

@@ -21,23 +21,48 @@ type Settings struct {
 	// TokenFile is read before every request, so that a new token needs no restart.
 	TokenFile string `yaml:"token_file" json:"token_file"`
 	APIURL    string `yaml:"api_url" json:"api_url"` // default: https://slack.com/api/
+	// Mentions are the ids of users (U…) and user groups (S…) whom a step's mention calls,
+	// by the name that the ladders use.
+	Mentions map[string]string `yaml:"mentions" json:"mentions"`
+	// SigningSecret is the app's, by which a click is believed. Messages have buttons only
+	// where it is set.
+	SigningSecret     recon.Secret `yaml:"signing_secret" json:"signing_secret"`
+	SigningSecretFile string       `yaml:"signing_secret_file" json:"signing_secret_file"`
+	// Link is a page of one's own, such as a dashboard, that every message leads to.
+	Link string `yaml:"link" json:"link"`
 }
 
-// ReadSecrets fills the token that a file holds, without the white space around it.
+// interactive reports whether clicks on buttons can be believed.
+func (s Settings) interactive() bool { return !s.SigningSecret.IsZero() || s.SigningSecretFile != "" }
+
+// ReadSecrets fills the token and the signing secret that files hold, without the white
+// space around them.
 func (s *Settings) ReadSecrets(read func(name string) ([]byte, error)) []recon.Fault {
-	if s.TokenFile == "" {
-		return nil
+	token, faults := readFile(read, "token_file", s.TokenFile, "the bot token")
+	if s.TokenFile != "" {
+		s.Token = token
 	}
-	b, err := read(s.TokenFile)
+	signing, more := readFile(read, "signing_secret_file", s.SigningSecretFile, "the app's signing secret")
+	if s.SigningSecretFile != "" {
+		s.SigningSecret = signing
+	}
+	return append(faults, more...)
+}
+
+// readFile reads a secret; a fault says what is missing.
+func readFile(read func(name string) ([]byte, error), path, name, what string) (recon.Secret, []recon.Fault) {
+	if name == "" {
+		return recon.Secret{}, nil
+	}
+	b, err := read(name)
 	text := strings.TrimSpace(string(b))
-	s.Token = recon.NewSecret(text)
 	switch {
 	case err != nil:
-		return []recon.Fault{{Path: "token_file", Problem: "cannot read " + s.TokenFile + "; create it with the bot token as its only content"}}
+		return recon.Secret{}, []recon.Fault{{Path: path, Problem: "cannot read " + name + "; create it with " + what + " as its only content"}}
 	case text == "":
-		return []recon.Fault{{Path: "token_file", Problem: s.TokenFile + " is empty; write the bot token into it"}}
+		return recon.Secret{}, []recon.Fault{{Path: path, Problem: name + " is empty; write " + what + " into it"}}
 	}
-	return nil
+	return recon.NewSecret(text), nil
 }
 
 // Filled gives the settings as they are used, with their defaults.
@@ -65,6 +90,16 @@ func (s Settings) Validate() []recon.Fault {
 		fault("token_file", "is missing; name the file that holds the bot token, xoxb-…")
 	case !s.Token.IsZero() && strings.HasPrefix(s.Token.Reveal(), "https://"):
 		fault("token_file", "holds a webhook address; a message that is posted through one cannot be edited later: use a bot token, xoxb-…")
+	}
+	for name, id := range s.Mentions {
+		if !userID.MatchString(id) && !groupID.MatchString(id) {
+			fault("mentions."+name, "is no id of a user (U…) or a user group (S…)")
+		}
+	}
+	if s.Link != "" {
+		if u, err := url.Parse(s.Link); err != nil || u.Host == "" || u.User != nil || u.Scheme != "https" && u.Scheme != "http" || strings.ContainsAny(s.Link, "|<> ") {
+			fault("link", "is not an address; write it like https://dashboards.example/reconciler")
+		}
 	}
 	if s.APIURL != "" {
 		u, err := url.Parse(s.APIURL)

@@ -1,7 +1,8 @@
 // Package slack tells findings in a Slack channel, with the slack-go client.
 //
-// One message is one operation that needs a person; it is edited in place when that
-// ends. Slack keeps no idempotency keys, so every message carries the id of its
+// One message is one finding or one incident; it is edited in place as that changes and
+// ends. A further step of its ladder answers in its thread, for the whole channel to
+// see, because an edit calls nobody. Slack keeps no idempotency keys, so every message carries the id of its
 // notice as metadata, by which a post whose answer was lost is found again.
 //
 // No text from outside is ever read as formatting, a mention or a link: it stands in
@@ -40,6 +41,7 @@ type Notifier struct {
 	settings Settings
 	http     *http.Client
 	zone     *time.Location
+	people   map[string]string // Slack user ids by the name that the configuration gives them
 
 	mu sync.Mutex
 	// channelID is the channel's id as Slack last answered it, guarded by mu. Edits and
@@ -54,6 +56,10 @@ type Option func(*Notifier)
 
 // WithZone shows times in a zone; the default is UTC.
 func WithZone(z *time.Location) Option { return func(n *Notifier) { n.zone = z } }
+
+// WithPeople makes people known by name, so that they can be called: to the id of their
+// Slack user, T1/U1 or U1.
+func WithPeople(ids map[string]string) Option { return func(n *Notifier) { n.people = ids } }
 
 // New makes the notifier of a destination. It asks nobody anything.
 func New(name string, s Settings, options ...Option) (*Notifier, error) {
@@ -84,20 +90,32 @@ func New(name string, s Settings, options ...Option) (*Notifier, error) {
 // Send posts a new message. A message that Slack refuses for its form is posted once
 // more as plain text, so that a fault of rendering never silences a finding.
 func (n *Notifier) Send(ctx context.Context, m escalation.Message) (recon.Receipt, error) {
-	r := render(m, n.zone)
-	receipt, err := n.post(ctx, m, r)
+	return n.post(ctx, m, n.render(m), nil)
+}
+
+// Reply answers in the thread of the message at root, and shows the answer in the
+// channel as well: who is called has not followed the thread.
+func (n *Notifier) Reply(ctx context.Context, root recon.Receipt, m escalation.Message) (recon.Receipt, error) {
+	return n.post(ctx, m, n.reply(m), []slackgo.MsgOption{slackgo.MsgOptionTS(root.TS), slackgo.MsgOptionBroadcast()})
+}
+
+func (n *Notifier) post(ctx context.Context, m escalation.Message, r rendered, more []slackgo.MsgOption) (recon.Receipt, error) {
+	receipt, err := n.postOnce(ctx, m, r, more)
 	if !formCodes[wordOf(err)] {
 		return receipt, err
 	}
-	return n.post(ctx, m, rendered{Text: r.Text})
+	return n.postOnce(ctx, m, rendered{Text: r.Text}, more)
 }
 
-func (n *Notifier) post(ctx context.Context, m escalation.Message, r rendered) (recon.Receipt, error) {
+func (n *Notifier) postOnce(ctx context.Context, m escalation.Message, r rendered, more []slackgo.MsgOption) (recon.Receipt, error) {
 	client, err := n.client("post message")
 	if err != nil {
 		return recon.Receipt{}, err
 	}
-	channel, ts, err := client.PostMessageContext(ctx, n.channel(), n.options(m, r)...)
+	options := append(n.options(r), slackgo.MsgOptionMetadata(slackgo.SlackMetadata{
+		EventType: eventType, EventPayload: map[string]any{"notice": m.Notice},
+	}))
+	channel, ts, err := client.PostMessageContext(ctx, n.channel(), append(options, more...)...)
 	if err == nil && (channel == "" || ts == "") {
 		err = errNoReceipt
 	}
@@ -114,10 +132,10 @@ func (n *Notifier) Edit(ctx context.Context, at recon.Receipt, m escalation.Mess
 	if err != nil {
 		return err
 	}
-	r := render(m, n.zone)
-	_, ts, _, err := client.UpdateMessageContext(ctx, at.Channel, at.TS, n.options(m, r)...)
+	r := n.render(m)
+	_, ts, _, err := client.UpdateMessageContext(ctx, at.Channel, at.TS, n.options(r)...)
 	if formCodes[wordOf(n.faultOrNil("edit message", err))] {
-		_, ts, _, err = client.UpdateMessageContext(ctx, at.Channel, at.TS, n.options(m, rendered{Text: r.Text})...)
+		_, ts, _, err = client.UpdateMessageContext(ctx, at.Channel, at.TS, n.options(rendered{Text: r.Text})...)
 	}
 	if err == nil && ts == "" {
 		err = errNoReceipt
@@ -125,16 +143,13 @@ func (n *Notifier) Edit(ctx context.Context, at recon.Receipt, m escalation.Mess
 	return n.faultOrNil("edit message", err)
 }
 
-// options are those of a post and of an edit.
-func (n *Notifier) options(m escalation.Message, r rendered) []slackgo.MsgOption {
+// options are those of a post and of an edit. An edit leaves the message's mark as it is.
+func (n *Notifier) options(r rendered) []slackgo.MsgOption {
 	o := []slackgo.MsgOption{
 		slackgo.MsgOptionText(r.Text, false), // already escaped
 		slackgo.MsgOptionDisableMarkdown(),
 		slackgo.MsgOptionDisableLinkUnfurl(),
 		slackgo.MsgOptionDisableMediaUnfurl(),
-		slackgo.MsgOptionMetadata(slackgo.SlackMetadata{
-			EventType: eventType, EventPayload: map[string]any{"notice": m.Notice},
-		}),
 	}
 	if len(r.Blocks) > 0 {
 		o = append(o, slackgo.MsgOptionBlocks(r.Blocks...))

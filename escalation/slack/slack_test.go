@@ -51,7 +51,7 @@ func TestSendEditAndFindOverHTTP(t *testing.T) {
 	if d := cmp.Diff(recon.Receipt{Channel: s.ChannelID("payments-recon"), TS: posted.TS}, receipt); d != "" {
 		t.Errorf("receipt: %s", d)
 	}
-	found, ok, err := n.Find(t.Context(), m.Notice, time.Now().Add(-time.Minute))
+	found, ok, err := n.Find(t.Context(), m, recon.Receipt{}, time.Now().Add(-time.Minute))
 	if err != nil || !ok || found != receipt {
 		t.Errorf("found %v, %v, %v, want the receipt", found, ok, err)
 	}
@@ -65,7 +65,7 @@ func TestSendEditAndFindOverHTTP(t *testing.T) {
 		t.Errorf("got %+v, want the same message, ended", edited)
 	}
 	// The mark survives the edit: a later look-back still knows the message.
-	if _, ok, err := n.Find(t.Context(), m.Notice, time.Now().Add(-time.Minute)); err != nil || !ok {
+	if _, ok, err := n.Find(t.Context(), m, recon.Receipt{}, time.Now().Add(-time.Minute)); err != nil || !ok {
 		t.Errorf("after the edit: %v, %v", ok, err)
 	}
 }
@@ -94,13 +94,13 @@ func TestALookBackReadsEveryPageAndOnlyItsTime(t *testing.T) {
 		want   bool
 	}{{"wanted", true}, {"other5", true}, {"early", false}, {"never", false}}
 	for _, tt := range tests {
-		if _, ok, err := n.Find(t.Context(), tt.notice, begin); err != nil || ok != tt.want {
+		if _, ok, err := n.Find(t.Context(), escalation.Message{Notice: tt.notice}, recon.Receipt{}, begin); err != nil || ok != tt.want {
 			t.Errorf("%s: found %v (%v), want %v", tt.notice, ok, err, tt.want)
 		}
 	}
 	// A page that breaks off is no complete look, so nothing is "not there".
 	s.Spoil(slacktest.Fault{Method: "conversations.history", Error: "ratelimited"})
-	if _, _, err := n.Find(t.Context(), "never", begin); !errors.Is(err, escalation.RateLimited) {
+	if _, _, err := n.Find(t.Context(), escalation.Message{Notice: "never"}, recon.Receipt{}, begin); !errors.Is(err, escalation.RateLimited) {
 		t.Errorf("got %v, want an error", err)
 	}
 }
@@ -110,14 +110,14 @@ func TestAChannelByNameIsLookedUpOnceAndOnlyWhereItIsNotKnown(t *testing.T) {
 	s := workspace(t, slacktest.Options{Channels: []string{"a", "payments-recon"}})
 	n := notifier(t, s, "#payments-recon")
 	for range 3 {
-		if _, ok, err := n.Find(t.Context(), "never", time.Now()); err != nil || ok {
+		if _, ok, err := n.Find(t.Context(), escalation.Message{Notice: "never"}, recon.Receipt{}, time.Now()); err != nil || ok {
 			t.Fatalf("got %v, %v", ok, err)
 		}
 	}
-	if _, _, err := notifier(t, s, "#nowhere").Find(t.Context(), "never", time.Now()); !errors.Is(err, escalation.Refused) {
+	if _, _, err := notifier(t, s, "#nowhere").Find(t.Context(), escalation.Message{Notice: "never"}, recon.Receipt{}, time.Now()); !errors.Is(err, escalation.Refused) {
 		t.Errorf("a channel that is not there: %v, want refused", err)
 	}
-	if _, _, err := notifier(t, s, s.ChannelID("a")).Find(t.Context(), "never", time.Now()); err != nil {
+	if _, _, err := notifier(t, s, s.ChannelID("a")).Find(t.Context(), escalation.Message{Notice: "never"}, recon.Receipt{}, time.Now()); err != nil {
 		t.Errorf("a channel by id: %v", err)
 	}
 	count := map[string]int{}

@@ -35,6 +35,7 @@ func unknownRefund(t testing.TB) escalation.Message {
 		Metadata: json.RawMessage(`{"customer":"jane@example.com"}`),
 	}
 	finding := recon.Finding{
+		ID: "0195500b-0000-7000-8000-0000000000f1", Version: 3,
 		Kind: recon.FindUnresolved, Source: "stripe-main", Operations: []recon.OperationID{op.ID},
 		Reason: "its answer was lost, and 3 looks since have not found it", Money: op.Money,
 		State: recon.FindingOpen, OpenedAt: at(t, "02:13:32"),
@@ -45,7 +46,7 @@ func unknownRefund(t testing.TB) escalation.Message {
 		return l
 	}
 	return escalation.Message{
-		Notice: "notice-1", Step: escalation.StepFirst, About: finding, Now: at(t, "02:14:00"),
+		Notice: "notice-1", Act: recon.ActTell, About: finding, Now: at(t, "02:14:00"),
 		Story: recon.Story{
 			Operation: op, Policy: policy, Check: recon.Check{Next: at(t, "02:58:32"), Looks: 3},
 			Looks: []recon.Look{
@@ -107,7 +108,7 @@ func messages(t testing.TB) map[string]escalation.Message {
 	all["duplicate_names_mismatch"] = m
 
 	m = unknownRefund(t)
-	m.Step = escalation.StepEnded
+	m.Act = recon.ActEdit
 	m.Now = at(t, "02:31:10")
 	m.About.State, m.About.EndedAt = recon.FindingEnded, at(t, "02:31:05")
 	m.About.Ending = "re_4417 was found at stripe-main by our reference, completed and equal"
@@ -121,7 +122,7 @@ func messages(t testing.TB) map[string]escalation.Message {
 
 	// It ended because it became something worse, which has a message of its own.
 	m = unknownRefund(t)
-	m.Step = escalation.StepEnded
+	m.Act = recon.ActEdit
 	m.Now = at(t, "02:31:10")
 	m.About.State, m.About.EndedAt = recon.FindingEnded, at(t, "02:31:05")
 	m.About.Ending = "it is no longer unknown: it is missing"

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -76,9 +77,15 @@ func cut(s string, max int) string {
 // somebody else's ledger, so it is quoted where a shell would read anything into it;
 // one that cannot be shown as it is is not pasted at all.
 func command(id recon.OperationID) string {
-	s := string(id)
+	return pasted("reconciler operations", string(id))
+}
+
+// findingCommand is command for what is about no operation.
+func findingCommand(id string) string { return pasted("reconciler findings", id) }
+
+func pasted(verb, s string) string {
 	if s == "" || recon.Printable(s) != s || strings.ContainsAny(s, "`'") || utf8.RuneCountInString(escape.Replace(s)) > maxCommand {
-		return "reconciler operations list"
+		return verb + " list"
 	}
 	quoted := s
 	if strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:@/+=-") != "" {
@@ -87,7 +94,7 @@ func command(id recon.OperationID) string {
 	if strings.HasPrefix(s, "-") {
 		quoted = "-- " + quoted
 	}
-	return "reconciler operations show " + quoted
+	return verb + " show " + quoted
 }
 
 // clock writes an instant as short as it can be: without the date when it is today.
@@ -101,3 +108,23 @@ func clock(t, now time.Time, zone *time.Location) string {
 
 // span writes how far t is from now.
 func span(t, now time.Time) string { return recon.Duration(t.Sub(now)).Text() }
+
+// thousands writes a count with its thousands set apart: 10,000.
+func thousands(n int) string {
+	s := strconv.Itoa(n)
+	for i := len(s) - 3; i > 0; i -= 3 {
+		s = s[:i] + "," + s[i:]
+	}
+	return s
+}
+
+// bareID keeps of a name that stands in a command what a shell reads as it is.
+func bareID(s string) string {
+	keep := func(r rune) rune {
+		if r == '-' || r == '_' || r == '.' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return -1
+	}
+	return recon.Shorten(strings.Map(keep, s), 80)
+}

@@ -56,6 +56,8 @@ type World struct {
 	slack   *slacktest.Server
 	client  *stripego.Client // the agent's
 	sweeps  *sweep.Sweep
+	planner *escalation.Planner
+	telling bool // the last planning found something to do
 	deliver *escalation.Deliverer
 	told    map[recon.OperationID][]string // what the agent was told, in order
 	intents []intent
@@ -121,7 +123,6 @@ func (w *World) build(ctx context.Context) error {
 	}
 	w.sweeps = &sweep.Sweep{
 		Ledger: w.ledger, Source: source, Holder: "demo", Log: w.options.Log,
-		Tell: escalation.Policy{Destinations: []string{destination}},
 	}
 	return w.newDeliverer()
 }
@@ -157,6 +158,9 @@ func (w *World) newDeliverer() error {
 	})
 	if err != nil {
 		return err
+	}
+	w.planner = &escalation.Planner{
+		Desk: w.ledger, Policy: escalation.Policy{Everybody: []string{destination}}, Now: w.clock.now, Log: w.options.Log,
 	}
 	w.deliver = &escalation.Deliverer{
 		Notifiers: map[string]escalation.Notifier{destination: n},
@@ -252,6 +256,16 @@ func (w *World) tick(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	return w.notify(ctx)
+}
+
+// notify plans who is told, and delivers until nothing is due.
+func (w *World) notify(ctx context.Context) error {
+	planned, err := w.planner.Pass(ctx)
+	if err != nil {
+		return err
+	}
+	w.telling = planned > 0
 	for {
 		n, err := w.deliver.Pass(ctx)
 		if err != nil || n == 0 {
@@ -261,11 +275,12 @@ func (w *World) tick(ctx context.Context) error {
 }
 
 // idle reports whether a sweep would have nothing to do. While the provider is down
-// there are probes, and on the full hour closed operations.
+// there are probes, on the full hour closed operations, and what was planned a minute
+// ago may wait for others that opened with it.
 func (w *World) idle(ctx context.Context) (bool, error) {
 	now := w.clock.now()
 	since := now.Sub(epoch)
-	if now.Minute() == 0 || since >= outageStart && since < outageEnd+20*time.Minute {
+	if now.Minute() == 0 || w.telling || since >= outageStart && since < outageEnd+20*time.Minute {
 		return false, nil
 	}
 	due, err := w.ledger.Due(ctx, ledger.Scope{Source: sourceName}, now, 1)

@@ -16,6 +16,10 @@ const (
 	maxField   = 2000
 	maxFields  = 10
 	maxTotal   = 13200
+	maxButtons = 25
+	maxButton  = 75
+	maxValue   = 2000
+	maxID      = 255
 )
 
 // textObject and block are what we know of Block Kit.
@@ -25,9 +29,19 @@ type textObject struct {
 }
 
 type block struct {
-	Type   string       `json:"type"`
-	Text   *textObject  `json:"text"`
-	Fields []textObject `json:"fields"`
+	Type     string       `json:"type"`
+	ID       string       `json:"block_id"`
+	Text     *textObject  `json:"text"`
+	Fields   []textObject `json:"fields"`
+	Elements []element    `json:"elements"`
+}
+
+// element is a button.
+type element struct {
+	Type     string     `json:"type"`
+	ActionID string     `json:"action_id"`
+	Value    string     `json:"value"`
+	Text     textObject `json:"text"`
 }
 
 // Refusal gives the word with which Slack would refuse a message for its form; empty
@@ -50,10 +64,12 @@ func Refusal(text string, blocks json.RawMessage) string {
 		return "invalid_blocks"
 	}
 	total := 0
+	ids := map[string]bool{}
 	for _, b := range list {
-		if !b.valid() {
+		if !b.valid() || b.ID != "" && ids[b.ID] {
 			return "invalid_blocks"
 		}
+		ids[b.ID] = true
 		for _, t := range b.texts() {
 			total += utf8.RuneCountInString(t.Text)
 		}
@@ -66,6 +82,9 @@ func Refusal(text string, blocks json.RawMessage) string {
 
 func (b block) texts() []textObject {
 	list := append([]textObject(nil), b.Fields...)
+	for _, e := range b.Elements {
+		list = append(list, e.Text)
+	}
 	if b.Text != nil {
 		list = append([]textObject{*b.Text}, list...)
 	}
@@ -78,6 +97,8 @@ func (b block) valid() bool {
 		return true
 	case "header":
 		return b.Text != nil && b.Text.Type == "plain_text" && within(*b.Text, maxHeader)
+	case "actions":
+		return b.validButtons()
 	case "section":
 	default:
 		return false
@@ -91,6 +112,18 @@ func (b block) valid() bool {
 		}
 	}
 	return true
+}
+
+func (b block) validButtons() bool {
+	actions := map[string]bool{}
+	for _, e := range b.Elements {
+		if e.Type != "button" || e.Text.Type != "plain_text" || !within(e.Text, maxButton) || len(e.Value) > maxValue ||
+			e.ActionID == "" || len(e.ActionID) > maxID || actions[e.ActionID] {
+			return false
+		}
+		actions[e.ActionID] = true
+	}
+	return len(b.Elements) > 0 && len(b.Elements) <= maxButtons
 }
 
 func within(t textObject, max int) bool {

@@ -6,7 +6,8 @@
 // that history shows only when asked, and answers that get lost before or after the
 // message is stored.
 //
-// It knows the methods auth.test, chat.postMessage, chat.update,
-// conversations.history and users.conversations. What it refuses it refuses with
+// It knows the methods auth.test, chat.postMessage, chat.update, conversations.history,
+// conversations.replies and users.conversations, and threads whose answers the channel
+// shows only when they are broadcast. What it refuses it refuses with
 // Slack's own words.
 package slacktest

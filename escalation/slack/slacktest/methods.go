@@ -27,6 +27,10 @@ func (s *Server) post(r request) reply {
 	if word != "" {
 		return fail(word)
 	}
+	if m.Thread = r.form.Get("thread_ts"); m.Thread != "" && c.message(m.Thread) == nil {
+		return fail("thread_not_found")
+	}
+	m.Broadcast = m.Thread != "" && r.form.Get("reply_broadcast") == "true"
 	m.Channel, m.ID, m.PostedAt, m.TS = c.name, c.id, r.at, s.stamp(r.at)
 	c.messages = append(c.messages, m)
 	return reply{body: map[string]any{"channel": c.id, "ts": m.TS, "message": m.wire(true)}}
@@ -37,8 +41,8 @@ func (s *Server) update(r request) reply {
 	if word := c.refuses(); word != "" {
 		return fail(word)
 	}
-	i := slices.IndexFunc(c.messages, func(m *Message) bool { return m.TS == r.form.Get("ts") })
-	if i < 0 {
+	old := c.message(r.form.Get("ts"))
+	if old == nil {
 		return fail("message_not_found")
 	}
 	if wait := s.pace(c, r.at); wait > 0 {
@@ -48,7 +52,6 @@ func (s *Server) update(r request) reply {
 	if word != "" {
 		return fail(word)
 	}
-	old := c.messages[i]
 	old.Text, old.Blocks, old.EditedAt = m.Text, m.Blocks, r.at
 	if m.Metadata != nil {
 		old.Metadata = m.Metadata
@@ -57,19 +60,58 @@ func (s *Server) update(r request) reply {
 	return reply{body: map[string]any{"channel": c.id, "ts": old.TS, "text": old.Text, "message": old.wire(true)}}
 }
 
-// history gives messages newest first; metadata only when it is asked for.
+// message finds a message by its id.
+func (c *channel) message(ts string) *Message {
+	if i := slices.IndexFunc(c.messages, func(m *Message) bool { return m.TS == ts }); i >= 0 {
+		return c.messages[i]
+	}
+	return nil
+}
+
+// history gives messages newest first, without the answers that only their thread
+// shows; metadata only when it is asked for.
 func (s *Server) history(r request) reply {
 	c := s.byID(r.form.Get("channel"))
 	if word := c.refuses(); word != "" && word != "is_archived" {
 		return fail(word)
 	}
+	var list []*Message
+	for _, m := range slices.Backward(c.messages) {
+		if m.Thread == "" || m.Broadcast {
+			list = append(list, m)
+		}
+	}
+	return paged(r, list)
+}
+
+// replies gives a message and the answers to it, oldest first.
+func (s *Server) replies(r request) reply {
+	c := s.byID(r.form.Get("channel"))
+	if word := c.refuses(); word != "" && word != "is_archived" {
+		return fail(word)
+	}
+	root := c.message(r.form.Get("ts"))
+	if root == nil {
+		return fail("thread_not_found")
+	}
+	list := []*Message{root}
+	for _, m := range c.messages {
+		if m.Thread == root.TS {
+			list = append(list, m)
+		}
+	}
+	return paged(r, list)
+}
+
+// paged gives one page of those messages that are not too old.
+func paged(r request, all []*Message) reply {
 	limit, err := strconv.Atoi(r.form.Get("limit"))
 	if err != nil || limit < 1 || limit > 999 {
 		limit = 100
 	}
 	oldest, _ := strconv.ParseFloat(r.form.Get("oldest"), 64) // absent: 0
 	var seen []*Message
-	for _, m := range slices.Backward(c.messages) {
+	for _, m := range all {
 		ts, _ := strconv.ParseFloat(m.TS, 64) // we made it
 		if ts > oldest || ts == oldest && r.form.Get("inclusive") == "1" {
 			seen = append(seen, m)
@@ -169,6 +211,12 @@ func (m *Message) wire(metadata bool) map[string]any {
 	}
 	if !m.EditedAt.IsZero() {
 		w["edited"] = map[string]any{"user": "U000000001", "ts": m.TS}
+	}
+	if m.Thread != "" {
+		w["thread_ts"] = m.Thread
+	}
+	if m.Broadcast {
+		w["subtype"] = "thread_broadcast"
 	}
 	if metadata && m.Metadata != nil {
 		w["metadata"] = m.Metadata

@@ -45,6 +45,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, method string, do
 		answer = fail(f.Error)
 	case f != nil && f.Status != 0:
 		outcome = "http_" + strconv.Itoa(f.Status)
+	case s.revoked:
+		answer = fail("token_revoked")
 	case !s.allowed(r):
 		answer = fail("invalid_auth")
 	default:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -43,6 +44,7 @@ type Server struct {
 	faults   []*Fault
 	calls    []Call
 	last     int64 // the newest message id, in microseconds
+	revoked  bool
 }
 
 type channel struct {
@@ -61,9 +63,12 @@ type Message struct {
 	Text     string
 	Blocks   json.RawMessage
 	Metadata json.RawMessage
-	PostedAt time.Time
-	EditedAt time.Time // zero: never edited
-	Edits    int
+	Thread   string // the message that it answers; empty: it stands for itself
+	// Broadcast says that an answer is shown in the channel as well.
+	Broadcast bool
+	PostedAt  time.Time
+	EditedAt  time.Time // zero: never edited
+	Edits     int
 }
 
 // Call is one request that the workspace got.
@@ -107,7 +112,7 @@ func Start(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	for method, serve := range map[string]func(request) reply{
 		"auth.test": s.authTest, "chat.postMessage": s.post, "chat.update": s.update,
-		"conversations.history": s.history, "users.conversations": s.conversations,
+		"conversations.history": s.history, "conversations.replies": s.replies, "users.conversations": s.conversations,
 	} {
 		mux.HandleFunc("POST /api/"+method, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, method, serve) })
 	}
@@ -188,7 +193,34 @@ func (s *Server) Mend() {
 	s.faults = nil
 }
 
-// Messages gives what stands in a channel, oldest first; all channels for "".
+// Rename gives a channel another name. Its id stays, and nothing answers to the old one.
+func (s *Server) Rename(name, to string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c := s.channel(name); c != nil {
+		c.name = to
+	}
+}
+
+// Revoke makes the token invalid from now on, or valid again.
+func (s *Server) Revoke(revoked bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.revoked = revoked
+}
+
+// Roots gives the messages of a channel that answer no other, oldest first.
+func (s *Server) Roots(name string) []Message {
+	return slices.DeleteFunc(s.Messages(name), func(m Message) bool { return m.Thread != "" })
+}
+
+// Replies gives the answers to a message, oldest first.
+func (s *Server) Replies(ts string) []Message {
+	return slices.DeleteFunc(s.Messages(""), func(m Message) bool { return m.Thread != ts })
+}
+
+// Messages gives what stands in a channel, answers too, oldest first; all channels for
+// "".
 func (s *Server) Messages(name string) []Message {
 	s.mu.Lock()
 	defer s.mu.Unlock()

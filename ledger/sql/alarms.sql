@@ -1,0 +1,32 @@
+-- Findings whose notices are to be planned: those that changed, and those whose time
+-- has come.
+-- $1 tenant  $2 now  $3 limit
+WITH due AS (
+    (SELECT f.finding_id FROM reconciler.findings f
+    WHERE f.tenant = $1 AND f.planned_version <> f.version
+    ORDER BY f.finding_id LIMIT $3)
+    UNION
+    (SELECT f.finding_id FROM reconciler.findings f
+    WHERE f.tenant = $1 AND f.plan_at <= $2
+    ORDER BY f.plan_at LIMIT $3)
+)
+SELECT {finding}, f.openings, coalesce(f.snoozed_until, f.acknowledged_until), f.incident_id, o.action, o.since,
+    o.key_expires_at, f.planned_version, f.plan_at,
+    (SELECT coalesce(json_agg(json_build_object('Step', n.step, 'Destination', n.destination)
+            ORDER BY n.planned_at, n.notice_id), '[]')
+        FROM reconciler.notices n
+        WHERE n.tenant = $1 AND n.subject = f.finding_id AND n.opening = f.openings AND n.act = 'tell'),
+    (SELECT coalesce(json_agg(json_build_object('Kind', b.kind, 'Source', b.source, 'Operations', b.operation_ids,
+            'Effects', b.effects, 'OpenedAt', b.opened_at) ORDER BY b.finding_id), '[]')
+        FROM reconciler.findings b
+        WHERE b.tenant = $1 AND b.operation_ids && f.operation_ids AND b.finding_id <> f.finding_id
+            AND b.state NOT IN ('settled', 'ended') AND b.incident_id IS NULL)
+FROM due d
+JOIN reconciler.findings f ON f.tenant = $1 AND f.finding_id = d.finding_id
+LEFT JOIN LATERAL (
+    SELECT min(p.action) AS action, min(p.unknown_since) AS since,
+        min(p.key_expires_at) FILTER (WHERE p.state NOT IN ('succeeded', 'failed')) AS key_expires_at
+    FROM reconciler.operations p
+    WHERE p.tenant = $1 AND p.operation_id = ANY (f.operation_ids)
+) o ON true
+ORDER BY f.finding_id
