@@ -73,7 +73,7 @@ func (a *app) compare(ctx context.Context, f compareFlags) error {
 		return err
 	}
 	defer effects.Close()
-	shown := a.reading("reading", operations, effects)
+	shown := a.reading("reading", "comparing", operations, effects)
 	o.Operations, o.OperationsName, o.Effects, o.EffectsName = shown.reader(operations), f.operations, shown.reader(effects), f.effects
 	began := time.Now()
 	r, err := sweep.Compare(ctx, o)

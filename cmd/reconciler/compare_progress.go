@@ -16,14 +16,15 @@ const readingEvery = 500 * time.Millisecond
 // nothing: logs and pipes are read by programs.
 type reading struct {
 	what  string
+	then  string // what is done once all was read
 	total int64
 	read  atomic.Int64
 	stop  chan struct{}
 	done  sync.WaitGroup
 }
 
-func (a *app) reading(what string, inputs ...*os.File) *reading {
-	p := &reading{what: what, stop: make(chan struct{})}
+func (a *app) reading(what, then string, inputs ...*os.File) *reading {
+	p := &reading{what: what, then: then, stop: make(chan struct{})}
 	out, ok := a.err.(*os.File)
 	if !ok || !isScreen(out) {
 		return p
@@ -69,7 +70,7 @@ func (p *reading) text() string {
 	case p.total <= 0:
 		return fmt.Sprintf("%s: %d MB", p.what, read>>20)
 	case read >= p.total:
-		return "comparing"
+		return p.then
 	}
 	return fmt.Sprintf("%s: %d of %d MB (%d %%)", p.what, read>>20, p.total>>20, read*100/p.total)
 }

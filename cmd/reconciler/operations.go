@@ -219,7 +219,8 @@ func writeImported(w io.Writer, name string, r ledger.ImportResult) error {
 			return err
 		}
 	}
-	_, err := fmt.Fprintf(w, "%s: %d imported, %d already there, %d refused\n", count(r.Rows, "line"), r.Imported, r.Repeated, r.Refused)
+	_, err := fmt.Fprintf(w, "%s: %s: %d imported, %d already there, %d set aside, %d refused (%s)\n",
+		name, count(r.Rows, "row"), r.Imported, r.Repeated, r.SetAside, r.Refused, r.Encoding)
 	return err
 }
 

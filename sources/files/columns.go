@@ -133,14 +133,15 @@ func (m *columnMap) total(rec *record, row *Row) error {
 	if m.settings.Columns.Amount == "" || rec.get(mapAmount) == "" {
 		return nil
 	}
-	currency, err := m.currency(rec, true)
+	in, err := m.currency(rec, true)
 	if err != nil {
 		return err
 	}
-	v, err := m.amount(rec, mapAmount, m.settings.Columns.Amount, currency)
+	v, err := m.amount(rec, mapAmount, m.settings.Columns.Amount, in)
 	if err != nil {
 		return err
 	}
+	currency := in.code
 	sum := m.sums[currency]
 	switch {
 	case m.unread:
@@ -159,21 +160,21 @@ func (m *columnMap) otherSign(v int64) bool {
 
 // currency gives the currency of a row. A total may leave it out where all rows above
 // have one.
-func (m *columnMap) currency(rec *record, total bool) (string, error) {
+func (m *columnMap) currency(rec *record, total bool) (money, error) {
 	cell := rec.get(mapCurrency)
 	if m.settings.Columns.Currency == "" {
 		cell = m.settings.Currency
 	}
 	if cell == "" && total && len(m.sums) == 1 {
 		for c := range m.sums {
-			return c, nil
+			cell = c
 		}
 	}
-	c, err := recon.ParseCurrency(cell)
+	in, err := m.format.money(cell)
 	if err != nil {
-		return "", refuse("%s: %v", orElse(m.settings.Columns.Currency, "currency"), err)
+		return money{}, refuse("%s: %v", orElse(m.settings.Columns.Currency, "currency"), err)
 	}
-	return c, nil
+	return in, nil
 }
 
 // money reads the amounts of a row and gives the first with its sign.
@@ -181,17 +182,19 @@ func (m *columnMap) money(rec *record, e *recon.Effect) (int64, error) {
 	if m.settings.Columns.Amount == "" {
 		return 0, nil
 	}
-	currency, err := m.currency(rec, false)
+	in, err := m.currency(rec, false)
 	if err != nil {
 		return 0, err
 	}
-	v, err := m.amount(rec, mapAmount, m.settings.Columns.Amount, currency)
+	v, err := m.amount(rec, mapAmount, m.settings.Columns.Amount, in)
 	if err != nil {
 		return 0, err
 	}
-	m.sums[currency] += v
+	if m.totals >= 0 {
+		m.sums[in.code] += v
+	}
 	if v != 0 {
-		e.Money = recon.Money{Minor: max(v, -v), Currency: currency}
+		e.Money = recon.Money{Minor: max(v, -v), Currency: in.code}
 	}
 	for _, side := range []struct {
 		column int
@@ -201,7 +204,7 @@ func (m *columnMap) money(rec *record, e *recon.Effect) (int64, error) {
 		if side.name == "" || rec.get(side.column) == "" {
 			continue
 		}
-		v, err := m.amount(rec, side.column, side.name, currency)
+		v, err := m.amount(rec, side.column, side.name, in)
 		if errors.Is(err, errNoValue) {
 			continue
 		}
@@ -213,8 +216,8 @@ func (m *columnMap) money(rec *record, e *recon.Effect) (int64, error) {
 	return v, nil
 }
 
-func (m *columnMap) amount(rec *record, column int, name, currency string) (int64, error) {
-	v, err := m.format.numbers.amount(rec.get(column), currency, recon.Decimals(currency, nil))
+func (m *columnMap) amount(rec *record, column int, name string, in money) (int64, error) {
+	v, err := m.format.numbers.amount(rec.get(column), in.code, in.digits)
 	return v, named(name, err)
 }
 

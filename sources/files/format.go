@@ -2,6 +2,7 @@ package files
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -39,6 +40,8 @@ type Format struct {
 	// which every format knows.
 	newLayouts []func(*Format) layout
 	layout     layout // of the file that is being read
+	exponents  map[string]int
+	last       money // the currency that was read last
 }
 
 // Builtin gives a format by name, for files of a source whose settings nobody wrote:
@@ -89,8 +92,27 @@ func (f *Format) own(row *Row) {
 	}
 }
 
+// has reports whether account and mode are among the source's, as [recon.Sheet.Has] does.
 func (f *Format) has(account, mode string) bool {
-	return recon.Sheet{Accounts: f.Accounts}.Has(account, mode)
+	return len(f.Accounts) == 0 || slices.Contains(f.Accounts, recon.Account{Account: account, Mode: mode})
+}
+
+// money is a currency as a cell writes it, and how many decimals it has.
+type money struct {
+	cell, code string
+	digits     int
+}
+
+// money reads a currency. Files have few, so the last one is nearly always the next.
+func (f *Format) money(cell string) (money, error) {
+	if cell != "" && cell == f.last.cell {
+		return f.last, nil
+	}
+	code, err := recon.ParseCurrency(cell)
+	if err == nil {
+		f.last = money{strings.Clone(cell), code, recon.Decimals(code, f.exponents)}
+	}
+	return f.last, err
 }
 
 // place gives the account and mode of a row that says them, or not. It is false where

@@ -89,8 +89,8 @@ func (d *dates) instant(cell, zone string) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	t, ok := isoTime(cell)
-	if !ok || d.pattern != isoDates {
+	t, ok := d.fast(cell)
+	if !ok {
 		if t, err = d.parse(cell); err != nil {
 			return time.Time{}, err
 		}
@@ -124,9 +124,20 @@ func (d *dates) parse(cell string) (time.Time, error) {
 	return t, refuse("%q is not a time written as %s", shown(cell), d.pattern)
 }
 
-// isoTime reads YYYY-MM-DD hh:mm:ss, which is most of all files, without detours.
-func isoTime(s string) (time.Time, bool) {
-	if len(s) != 19 || s[4] != '-' || s[7] != '-' || s[10] != ' ' || s[13] != ':' || s[16] != ':' {
+// fast reads the two patterns of most files without detours: YYYY-MM-DD hh:mm:ss, and
+// RFC 3339 in whole seconds of UTC.
+func (d *dates) fast(cell string) (time.Time, bool) {
+	switch {
+	case d.pattern == isoDates:
+		return isoTime(cell, ' ')
+	case d.pattern == rfc3339 && len(cell) == 20 && cell[19] == 'Z':
+		return isoTime(cell[:19], 'T')
+	}
+	return time.Time{}, false
+}
+
+func isoTime(s string, between byte) (time.Time, bool) {
+	if len(s) != 19 || s[4] != '-' || s[7] != '-' || s[10] != between || s[13] != ':' || s[16] != ':' {
 		return time.Time{}, false
 	}
 	two := func(i int) int {

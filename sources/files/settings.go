@@ -313,7 +313,7 @@ func FormatOf(source recon.SourceName, s Settings) (Format, error) {
 	}
 	f := Format{
 		Name: s.Format, Source: source, System: orElse(s.System, string(source)), Accounts: s.places(),
-		Marker: orElse(s.Marker, defaultMarker), encoding: s.Encoding, preamble: -1,
+		Marker: orElse(s.Marker, defaultMarker), encoding: s.Encoding, preamble: -1, exponents: s.exponents(),
 		numbers: numbers{decimal: orElse(s.Decimal, ".")[0], declared: s.Decimal != "", minor: s.Unit == "minor"},
 	}
 	if s.Account == "" && len(s.Accounts) == 0 {

@@ -203,12 +203,12 @@ func (b *stripeBalance) money(rec *record, c category, e *recon.Effect) error {
 }
 
 func (b *stripeBalance) cell(rec *record, amount, currency int, name string) (int64, string, error) {
-	code, err := recon.ParseCurrency(rec.get(currency))
+	in, err := b.format.money(rec.get(currency))
 	if err != nil {
 		return 0, "", refuse("currency: %v", err)
 	}
-	v, err := b.format.numbers.amount(rec.get(amount), code, recon.Decimals(code, stripeExponents))
-	return v, code, named(name, err)
+	v, err := b.format.numbers.amount(rec.get(amount), in.code, in.digits)
+	return v, in.code, named(name, err)
 }
 
 // names fills in what the effect hangs under and what of ours it bears.

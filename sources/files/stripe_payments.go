@@ -178,20 +178,20 @@ func minutes(d dates, cell string) (time.Time, error) {
 }
 
 func (p *stripePayments) money(rec *record, e *recon.Effect) error {
-	code, err := recon.ParseCurrency(rec.get(payCurrency))
+	in, err := p.format.money(rec.get(payCurrency))
 	if err != nil {
 		return refuse("Currency: %v", err)
 	}
-	v, err := p.cell(rec, payAmount, code)
+	v, err := p.cell(rec, payAmount, in)
 	if err != nil {
 		return named("Amount", err)
 	}
 	if v <= 0 {
 		return refuse("Amount: %s is not above 0", shown(rec.get(payAmount)))
 	}
-	e.Money = recon.Money{Minor: v, Currency: code}
+	e.Money = recon.Money{Minor: v, Currency: in.code}
 	if rec.get(payRefunded) != "" {
-		back, err := p.cell(rec, payRefunded, code)
+		back, err := p.cell(rec, payRefunded, in)
 		switch {
 		case err != nil:
 			return named("Amount Refunded", err)
@@ -199,7 +199,7 @@ func (p *stripePayments) money(rec *record, e *recon.Effect) error {
 			return refuse("Amount Refunded: %s is not between 0 and the amount", shown(rec.get(payRefunded)))
 		case back > 0:
 			p.payments++
-			p.refunded[code] += back
+			p.refunded[in.code] += back
 		}
 	}
 	return p.settled(rec, e)
@@ -210,21 +210,21 @@ func (p *stripePayments) settled(rec *record, e *recon.Effect) error {
 	if rec.get(paySettled) == "" || rec.get(paySettledCurrency) == "" {
 		return nil
 	}
-	code, err := recon.ParseCurrency(rec.get(paySettledCurrency))
+	in, err := p.format.money(rec.get(paySettledCurrency))
 	if err != nil {
 		return refuse("Converted Currency: %v", err)
 	}
-	v, err := p.cell(rec, paySettled, code)
+	v, err := p.cell(rec, paySettled, in)
 	if err != nil {
 		return named("Converted Amount", err)
 	}
 	if v > 0 {
-		e.Settlement = recon.Money{Minor: v, Currency: code}
+		e.Settlement = recon.Money{Minor: v, Currency: in.code}
 	}
 	if rec.get(payFee) == "" {
 		return nil
 	}
-	fee, err := p.cell(rec, payFee, code)
+	fee, err := p.cell(rec, payFee, in)
 	if err != nil {
 		return named("Fee", err)
 	}
@@ -232,6 +232,6 @@ func (p *stripePayments) settled(rec *record, e *recon.Effect) error {
 	return nil
 }
 
-func (p *stripePayments) cell(rec *record, column int, currency string) (int64, error) {
-	return p.format.numbers.amount(rec.get(column), currency, recon.Decimals(currency, stripeExponents))
+func (p *stripePayments) cell(rec *record, column int, in money) (int64, error) {
+	return p.format.numbers.amount(rec.get(column), in.code, in.digits)
 }

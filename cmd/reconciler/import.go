@@ -1,0 +1,254 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/seed-1c4f4dc2/reconciler/config"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/files"
+)
+
+func newImportCommand(a *app) *cobra.Command {
+	var source string
+	cmd := &cobra.Command{
+		Use:   "import --source S FILE...",
+		Short: "Bring export files of a provider into the ledger: what they say of its effects",
+		Long: "Reads files in the format of the source (docs/files.md) and stores the effects that they tell of. Each file is taken whole or, " +
+			"where something is wrong with the file itself, not at all. Rows that cannot be read for sure are refused alone, with their line; " +
+			"rows that are not ours are set aside. A file that was imported before changes nothing.\n" +
+			"Operations on which the rows bear are due at once: `reconciler sweep` and `reconciler reverify` conclude them. FILE - is standard input.",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return misuse("%s needs a file", cmd.CommandPath())
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&source, "source", "", "the source whose files they are")
+	cmd.RunE = a.verb(func(ctx context.Context, args []string) error { return a.importFiles(ctx, source, args) })
+	return cmd
+}
+
+// imported is the answer for one file, and the sums of several.
+type imported struct {
+	File string `json:"file,omitempty"`
+	ledger.ImportResult
+	Aside map[string]int `json:"set_aside_reasons"` // why rows were set aside, and how many
+	Notes []files.Note   `json:"notes"`
+	Files []imported     `json:"files,omitempty"` // of several
+	fault bool           // of the file: standard error tells it
+}
+
+func (a *app) importFiles(ctx context.Context, source string, names []string) error {
+	c, err := a.needed("import", config.FindUnread)
+	if err != nil {
+		return err
+	}
+	if source == "" {
+		return misuse("import needs --source: whose files are they?")
+	}
+	chosen, err := chooseSources(c, []string{source})
+	if err != nil {
+		return err
+	}
+	for _, name := range names { // a wrong name must not be found out half way
+		in, _, err := a.input([]string{name})
+		if err != nil {
+			return err
+		}
+		in.Close()
+	}
+	return a.withLedger(ctx, func(l *ledger.Ledger) error {
+		var all []imported
+		var failures []error
+		for _, name := range names {
+			r, err := a.importFile(ctx, l, importPlan(c, chosen[0]), name)
+			if err != nil && !r.fault {
+				return errors.Join(append(failures, fmt.Errorf("%s: %w", name, err))...)
+			}
+			if all = append(all, r); err == nil && r.Imported == 0 && r.Repeated == 0 {
+				err = fmt.Errorf("%s: nothing was imported", name)
+			}
+			failures = append(failures, err)
+		}
+		text := func(w io.Writer) error { return writeAllImported(w, all) }
+		return errors.Join(append(failures, a.print(together(all), text))...)
+	})
+}
+
+// plan is how the files of one source are brought in.
+type plan struct {
+	format   files.Format
+	readable bool // a source of the same system can be asked
+}
+
+// importPlan joins what the configuration says of a source's system: who else names it,
+// who can be asked, and which kinds of effects actions make.
+func importPlan(c *config.Config, s config.Source) plan {
+	p := plan{format: s.Format}
+	for _, other := range c.Sources {
+		if other.Sheet.System != s.Sheet.System {
+			continue
+		}
+		if _, can := other.Sheet.Ability(recon.ByID); can {
+			p.readable = true
+		}
+		if other.Name != s.Name {
+			p.format.Siblings = append(p.format.Siblings, other.Name)
+		}
+	}
+	for _, policy := range c.Policies {
+		if policy.System == s.Sheet.System && !slices.Contains(p.format.Kinds, policy.Effect) {
+			p.format.Kinds = append(p.format.Kinds, policy.Effect)
+		}
+	}
+	return p
+}
+
+func (a *app) importFile(ctx context.Context, l *ledger.Ledger, p plan, name string) (imported, error) {
+	in, name, err := a.input([]string{name})
+	if err != nil {
+		return imported{}, err
+	}
+	defer in.Close()
+	now, err := l.Now(ctx)
+	if err != nil {
+		return imported{}, err
+	}
+	screen := a.reading("reading "+filepath.Base(name), "storing", onDisk(in)...)
+	defer screen.end()
+	rows := newImportRows(p.format, screen.reader(in), name)
+	r, err := l.ImportEffects(ctx, ledger.EffectImport{
+		Source: p.format.Source, System: p.format.System, File: rows, Name: filepath.Base(name), Hash: rows.sum, Readable: p.readable, Now: now,
+	})
+	out := imported{File: name, ImportResult: r, Aside: rows.aside, Notes: append([]files.Note{}, rows.reader.Notes()...)}
+	out.Encoding = rows.reader.Encoding()
+	if fault, ok := errors.AsType[*files.Fault](err); ok {
+		out.fault = true
+		out.Faults = []ledger.ImportFault{{Line: fault.Line, Reason: fault.Problem}}
+		err = fmt.Errorf("%w; nothing of the file was imported", err)
+	}
+	return out, err
+}
+
+// onDisk gives the file, if it is one whose size is known.
+func onDisk(in io.Reader) []*os.File {
+	if f, ok := in.(*os.File); ok {
+		return []*os.File{f}
+	}
+	return nil
+}
+
+// importRows gives the rows of a file to the ledger.
+type importRows struct {
+	name   string
+	reader *files.Reader
+	twins  *files.Twins
+	row    files.Row
+	hash   hash.Hash
+	aside  map[string]int
+	err    error
+}
+
+// maxAside bounds the reasons that are told apart.
+const maxAside = 20
+
+func newImportRows(f files.Format, in io.Reader, name string) *importRows {
+	h := sha256.New()
+	return &importRows{
+		name: name, reader: files.Open(f, io.TeeReader(in, h), name), twins: files.NewTwins(), hash: h, aside: map[string]int{},
+	}
+}
+
+// Next implements ledger.EffectFile.
+func (r *importRows) Next(line *ledger.EffectLine) bool {
+	if r.err != nil || !r.reader.Next(&r.row) {
+		return false
+	}
+	*line = ledger.EffectLine{Line: r.row.Line}
+	switch r.row.Outcome {
+	case files.Refused:
+		line.Refused = r.row.Reason
+	case files.SetAside:
+		line.SetAside = true
+		if _, known := r.aside[r.row.Reason]; known || len(r.aside) < maxAside {
+			r.aside[r.row.Reason]++
+		}
+	default:
+		line.Effect = r.row.Effect
+		line.Again, r.err = r.twins.Meet(&r.row)
+	}
+	if fault, ok := errors.AsType[*files.Fault](r.err); ok {
+		fault.File = r.name
+	}
+	return r.err == nil
+}
+
+// Err implements ledger.EffectFile.
+func (r *importRows) Err() error {
+	if r.err != nil {
+		return r.err
+	}
+	return r.reader.Err()
+}
+
+func (r *importRows) sum() []byte { return r.hash.Sum(nil) }
+
+// together is the one document of an answer: that of the only file, or the sums of all.
+func together(all []imported) imported {
+	if len(all) == 1 {
+		one := all[0]
+		one.File = ""
+		return one
+	}
+	sum := imported{ImportResult: ledger.ImportResult{Faults: []ledger.ImportFault{}}, Aside: map[string]int{}, Notes: []files.Note{}, Files: all}
+	for i, r := range all {
+		sum.Rows, sum.Imported, sum.Repeated = sum.Rows+r.Rows, sum.Imported+r.Imported, sum.Repeated+r.Repeated
+		sum.SetAside, sum.Refused = sum.SetAside+r.SetAside, sum.Refused+r.Refused
+		if sum.Encoding = r.Encoding; i > 0 && r.Encoding != all[0].Encoding {
+			sum.Encoding = "mixed"
+		}
+		for _, f := range r.Faults {
+			f.File = r.File
+			sum.Faults = append(sum.Faults, f)
+		}
+		for why, n := range r.Aside {
+			sum.Aside[why] += n
+		}
+	}
+	return sum
+}
+
+func writeAllImported(w io.Writer, all []imported) error {
+	for _, r := range all {
+		if r.fault {
+			continue
+		}
+		if err := writeImported(w, r.File, r.ImportResult); err != nil {
+			return err
+		}
+		for _, why := range slices.Sorted(maps.Keys(r.Aside)) {
+			if _, err := fmt.Fprintf(w, "  set aside: %s: %s\n", count(r.Aside[why], "row"), recon.Printable(why)); err != nil {
+				return err
+			}
+		}
+		for _, n := range r.Notes {
+			if _, err := fmt.Fprintf(w, "  note: %s\n", recon.Printable(n.Text)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
