@@ -130,8 +130,12 @@ func (a PersonAction) row() (personRow, error) {
 		Finding: a.Finding, Verb: a.Verb, Version: a.Version, Reason: a.Reason, Key: a.Key, Person: a.Person, Via: a.Via,
 		Until: orNull(a.Until), Assignee: a.Assignee, Effect: a.Effect, Operation: string(a.Operation), Action: a.Action,
 	}
-	if r.Key == "" {
-		r.Key = uuid.NewString() // a lost answer is asked for again under it
+	if r.Key == "" { // a lost answer is asked for again under it
+		id, err := uuid.NewV7()
+		if err != nil {
+			return r, err
+		}
+		r.Key = id.String()
 	}
 	if a.Seen != nil {
 		look := lookRowOf(a.Seen.Look)

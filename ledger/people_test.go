@@ -1,14 +1,39 @@
 package ledger_test
 
 import (
+	"errors"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
-// raise stores a finding on operations and gives it as it is listed.
+// newDesk is a world on a clock that stands, with a list of people whom the daemon's
+// connection names.
+func newDesk(t *testing.T, above map[string]int64) *world {
+	w := newWorld(t, pgtest.SimulatedTime(t0))
+	w.apply(repeatable())
+	w.people(above)
+	return w
+}
+
+func (w *world) people(above map[string]int64) {
+	w.Helper()
+	err := w.led.ApplyPeople(w.Context(), ledger.People{
+		People:       []ledger.Person{{Name: "ana", Role: "approver", Slack: "T1/U1"}, {Name: "bob", Role: "approver"}, {Name: "olga", Role: "operator"}},
+		ApproveAbove: above,
+	}, t0)
+	if err != nil {
+		w.Fatal(err)
+	}
+}
+
+// raise stores a finding and gives it as it is listed.
 func (w *world) raise(kind recon.FindingKind, about []recon.OperationID, effects ...recon.Effect) ledger.FindingRow {
 	w.Helper()
 	f := recon.Finding{Kind: kind, Certainty: recon.Proof, Source: source, Operations: about, Reason: "For the test.", Money: recon.Money{Minor: 4200, Currency: "EUR"}}
@@ -20,50 +45,555 @@ func (w *world) raise(kind recon.FindingKind, about []recon.OperationID, effects
 	if err != nil {
 		w.Fatal(err)
 	}
-	for _, r := range rows {
-		if r.Fingerprint() == f.Fingerprint() {
-			return r
-		}
+	i := slices.IndexFunc(rows, func(r ledger.FindingRow) bool { return r.Fingerprint() == f.Fingerprint() })
+	if i < 0 {
+		w.Fatal("the finding was not stored")
 	}
-	w.Fatalf("the finding was not stored")
-	return ledger.FindingRow{}
+	return rows[i]
 }
 
-// act does what a person wants and demands that it is no error.
-func (w *world) act(a ledger.PersonAction) ledger.PersonAnswer {
+// do does what somebody wants and demands that it is no error.
+func (w *world) do(person string, a ledger.PersonAction) ledger.PersonAnswer {
 	w.Helper()
+	a.Person = person
+	if a.Reason == "" {
+		a.Reason = "looked at the dashboard"
+	}
 	answer, err := w.led.Person(w.Context(), a)
 	if err != nil {
-		w.Fatalf("%+v: %v", a, err)
+		w.Fatalf("%s %s: %v", person, a.Verb, err)
 	}
 	return answer
 }
 
-func (w *world) want(a ledger.PersonAction, outcome ledger.PersonOutcome) ledger.PersonAnswer {
+func (w *world) want(person string, a ledger.PersonAction, outcome ledger.PersonOutcome) ledger.PersonAnswer {
 	w.Helper()
-	answer := w.act(a)
+	answer := w.do(person, a)
 	if answer.Outcome != outcome {
-		w.Fatalf("%s: %s (%s %s), want %s", a.Verb, answer.Outcome, answer.Reason, answer.Next, outcome)
+		w.Fatalf("%s %s: %s (%s), want %s", person, a.Verb, answer.Outcome, answer.Text(a.Verb, nil), outcome)
+	}
+	if outcome == ledger.PersonRefused && (answer.Reason == "" || answer.Next == "") {
+		w.Errorf("%s %s is refused without reason or next step: %+v", person, a.Verb, answer)
 	}
 	return answer
 }
 
-func TestAPersonSaysThatItDidNotHappen(t *testing.T) {
+func (w *world) finding(id string) ledger.FindingStory {
+	w.Helper()
+	s, err := w.led.FindingStory(w.Context(), id)
+	if err != nil {
+		w.Fatal(err)
+	}
+	return s
+}
+
+// store puts effects on the shelf, as a look of a sweep would.
+func (w *world) store(effects ...recon.Effect) {
+	w.Helper()
+	w.record(ledger.Batch{Now: t0, Effects: effects})
+}
+
+// own stores an effect and links it to its operation.
+func (w *world) own(o recon.Operation, e recon.Effect) {
+	w.Helper()
+	w.store(e)
+	w.exec(`UPDATE reconciler.effects SET owner = $1 WHERE id = $2`, string(o.ID), e.ID)
+	w.exec(`INSERT INTO reconciler.matches (tenant, system, account, mode, effect_id, operation_id, basis, certainty, role, at)
+		VALUES ('default', $1, $2, $3, $4, $5, 'reference', 'proof', 'main', $6)`, e.System, e.Account, e.Mode, e.ID, string(o.ID), t0)
+}
+
+func in(state recon.State) func(*recon.Operation, *recon.Check) {
+	return func(o *recon.Operation, k *recon.Check) {
+		o.State = state
+		switch {
+		case state == recon.InProgress:
+			o.LeaseUntil = t0.Add(time.Minute)
+		case !state.Open():
+			o.ClosedAt = t0
+		}
+	}
+}
+
+func withKey(expires time.Duration) func(w *world, id string) {
+	return func(w *world, id string) {
+		w.exec(`UPDATE reconciler.operations SET key_expires_at = $1, request = '{}' WHERE operation_id = $2`, t0.Add(expires), id)
+	}
+}
+
+// Every answer from every state: what it leads to, or that it is refused and changes
+// nothing.
+func TestWhatEachAnswerMakesOfEachState(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	const no = recon.State("refused")
+	for _, c := range []struct {
+		verb   recon.Verb
+		effect string // given
+		to     map[recon.State]recon.State
+	}{
+		{recon.Happened, "re_op", map[recon.State]recon.State{
+			recon.Pending: recon.Succeeded, recon.InProgress: no, recon.Unknown: recon.Succeeded, recon.ManualReview: recon.Succeeded,
+			recon.Succeeded: recon.Succeeded, recon.Failed: recon.Succeeded}},
+		{recon.Happened, "", map[recon.State]recon.State{recon.Unknown: no}},
+		{recon.DidNotHappen, "", map[recon.State]recon.State{
+			recon.Pending: recon.Failed, recon.InProgress: no, recon.Unknown: recon.Failed, recon.ManualReview: recon.Failed,
+			recon.Succeeded: no, recon.Failed: recon.Failed}},
+		{recon.Release, "", map[recon.State]recon.State{
+			recon.Pending: recon.Pending, recon.InProgress: no, recon.Unknown: recon.Pending, recon.ManualReview: recon.Pending,
+			recon.Succeeded: no, recon.Failed: no}},
+		{recon.Accept, "", map[recon.State]recon.State{
+			recon.Pending: recon.Pending, recon.InProgress: recon.InProgress, recon.Unknown: recon.Unknown,
+			recon.ManualReview: recon.ManualReview, recon.Succeeded: recon.Succeeded, recon.Failed: recon.Failed}},
+		{recon.Ignore, "", map[recon.State]recon.State{recon.Unknown: no}},
+	} {
+		for from, to := range c.to {
+			t.Run(string(c.verb)+c.effect+" from "+string(from), func(t *testing.T) {
+				t.Parallel()
+				w := newDesk(t, nil)
+				o := w.seed("op", in(from))
+				withKey(12*time.Hour)(w, "op")
+				e := refund(o, "re_op")
+				e.Reference = ""
+				w.store(e)
+				f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
+				before := w.story("op").Operation
+				a := ledger.PersonAction{Finding: f.ID, Verb: c.verb, Effect: c.effect, Version: f.Version}
+				if to == no {
+					w.want("ana", a, ledger.PersonRefused)
+					if after := w.story("op").Operation; after.Version != before.Version || w.finding(f.ID).State != recon.FindingOpen {
+						t.Errorf("a refused answer changed something: %+v", after)
+					}
+					return
+				}
+				answer := w.want("ana", a, ledger.PersonDone)
+				s := w.story("op")
+				if s.Operation.State != to || answer.OperationState != to || answer.State != recon.FindingSettled {
+					t.Errorf("it is %s (answered %+v), want %s", s.Operation.State, answer, to)
+				}
+				last := s.Journal[len(s.Journal)-1]
+				for _, part := range []string{`"by": "ana"`, `"reason": "looked at the dashboard"`, `"from": "` + string(from) + `"`, `"to": "` + string(to) + `"`, f.ID} {
+					if !strings.Contains(string(last.Body), part) {
+						t.Errorf("the entry misses %s: %s", part, last.Body)
+					}
+				}
+				if last.Kind != recon.EntryPerson {
+					t.Errorf("the last entry is %s", last.Kind)
+				}
+				if to.Open() && s.Check.Next.IsZero() {
+					t.Error("it is open and nobody looks again")
+				}
+				w.verifyChains()
+			})
+		}
+	}
+}
+
+func TestReleaseIsRefusedForEveryoneWhereASecondEffectCouldFollow(t *testing.T) {
+	t.Parallel()
+	margin := recon.DefaultPolicy().KeyMargin.Std() + recon.DefaultPolicy().LeaseMax.Std()
+	for name, c := range map[string]struct {
+		prepare func(w *world, id string)
+		refused string // empty: it is released
+	}{
+		"the key serves":                   {withKey(12 * time.Hour), ""},
+		"one second before it is too near": {withKey(margin + time.Second), ""},
+		"too near its end":                 {withKey(margin), "is over or too near"},
+		"past its end":                     {withKey(-time.Second), "is over or too near"},
+		"the payload is gone": {func(w *world, id string) {
+			withKey(12*time.Hour)(w, id)
+			w.exec(`UPDATE reconciler.operations SET request = NULL`)
+		}, "its request is not stored"},
+		"the provider stored an error": {func(w *world, id string) {
+			withKey(12*time.Hour)(w, id)
+			w.exec(`UPDATE reconciler.operations SET last_class = 'stored_error'`)
+		}, "stored an error"},
+		"its attempts are used up": {func(w *world, id string) {
+			withKey(12*time.Hour)(w, id)
+			w.exec(`UPDATE reconciler.operations SET attempts = 6`)
+		}, "all 6 attempts"},
+		"the provider keeps no keys": {func(w *world, id string) {
+			p := repeatable()
+			p.Repeat, p.KeyLifetime = recon.RepeatNever, 0
+			w.apply(p)
+			w.exec(`UPDATE reconciler.operations SET request = '{}'`)
+		}, "keeps no keys"},
+		"another one of the intent is open": {func(w *world, id string) {
+			p := repeatable()
+			p.OneOpen = true
+			w.apply(p)
+			withKey(12*time.Hour)(w, id)
+			r := intent("op_2")
+			r.Target, r.Amount, r.Currency = "order:op", 4200, "EUR"
+			if a, err := w.led.OpenOperation(w.Context(), r); err != nil || a.Verdict != "new" {
+				w.Fatalf("open another one: %+v, %v", a, err)
+			}
+		}, "operation op_2 of the same intent is open"},
+		"it is at the provider": {func(w *world, id string) {
+			withKey(12*time.Hour)(w, id)
+			o := w.story(id).Operation
+			w.own(o, refund(o, "re_1"))
+		}, "re_1 is at the provider"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newDesk(t, nil)
+			o := w.seed("op", in(recon.ManualReview))
+			c.prepare(w, "op")
+			f := w.raise(recon.FindMissing, []recon.OperationID{o.ID})
+			a := ledger.PersonAction{Finding: f.ID, Verb: recon.Release}
+			if c.refused != "" {
+				got := w.want("ana", a, ledger.PersonRefused)
+				if again := w.want("bob", a, ledger.PersonRefused); !strings.Contains(got.Reason, c.refused) || again.Reason != got.Reason {
+					t.Errorf("refused with %q and %q, want %q", got.Reason, again.Reason, c.refused)
+				}
+				return
+			}
+			w.want("ana", a, ledger.PersonDone)
+			s := w.story("op").Operation
+			if s.State != recon.Pending || !s.Released {
+				t.Errorf("it is %s, released %v", s.State, s.Released)
+			}
+			claimed, err := w.led.Claim(t.Context(), ledger.ClaimRequest{OperationID: "op", Holder: "h"})
+			if err != nil || !claimed.Claimed || claimed.Key != o.Key {
+				t.Errorf("the released operation is not sent under its key: %+v, %v", claimed, err)
+			}
+			w.verifyChains()
+		})
+	}
+}
+
+func TestWhatEndedInAReleaseMayBeFoundAgain(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	o := w.seed("op")
+	withKey(12*time.Hour)(w, "op")
+	f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
+	w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Release}, ledger.PersonDone)
+	if again := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID}); again.State != recon.FindingOpen || again.ID != f.ID {
+		t.Errorf("lost once more after the release, and the finding is %s", again.State)
+	}
+	w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Accept}, ledger.PersonDone)
+	if again := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID}); again.State != recon.FindingSettled {
+		t.Errorf("what a person accepted came back: %s", again.State)
+	}
+}
+
+func TestAcceptingADifferenceClosesWithTheLinkedEffect(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[recon.EffectStatus]recon.State{
+		recon.Completed: recon.Succeeded, recon.Reversed: recon.Succeeded, recon.InFlight: recon.ManualReview,
+	} {
+		t.Run(string(status), func(t *testing.T) {
+			t.Parallel()
+			w := newDesk(t, nil)
+			o := w.seed("op", in(recon.ManualReview))
+			e := refund(o, "re_1")
+			e.Status, e.Money.Minor = status, 4100
+			w.own(o, e)
+			f := w.raise(recon.FindMismatch, []recon.OperationID{o.ID}, e)
+			w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Accept}, ledger.PersonDone)
+			if got := w.story("op").Operation; got.State != want || want == recon.Succeeded && got.EffectID != "re_1" {
+				t.Errorf("it is %s with %q, want %s", got.State, got.EffectID, want)
+			}
+			w.verifyChains()
+		})
+	}
+}
+
+func TestTheProvidersWordStandsAboveAPersons(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	o := w.seed("op")
+	e := refund(o, "re_1")
+	w.own(o, e)
+	f := w.raise(recon.FindMismatch, []recon.OperationID{o.ID}, e)
+	got := w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.DidNotHappen}, ledger.PersonRefused)
+	if !strings.Contains(got.Reason, "re_1 is at the provider and is completed") {
+		t.Errorf("refused with %q", got.Reason)
+	}
+	failed := refund(o, "re_2")
+	failed.Status = recon.EffectFailed
+	w.store(failed)
+	got = w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Happened, Effect: "re_2"}, ledger.PersonRefused)
+	if !strings.Contains(got.Reason, "re_2 is failed") {
+		t.Errorf("refused with %q", got.Reason)
+	}
+	other := w.seed("other")
+	foreign := refund(other, "re_3")
+	w.own(other, foreign)
+	got = w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Happened, Effect: "re_3"}, ledger.PersonRefused)
+	if !strings.Contains(got.Reason, "re_3 belongs to operation other") {
+		t.Errorf("refused with %q", got.Reason)
+	}
+}
+
+func TestAFindingThatChangedMeanwhileIsNotDecidedOn(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
 	o := w.seed("op")
 	f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
-	got := w.want(ledger.PersonAction{Finding: f.ID, Verb: recon.DidNotHappen, Reason: "asked the bank", Version: f.Version}, ledger.PersonDone)
-	if got.OperationState != recon.Failed || got.State != recon.FindingSettled {
-		t.Errorf("answer %+v", got)
+	w.want("olga", ledger.PersonAction{Finding: f.ID, Verb: recon.Assign, Assignee: "bob", Version: f.Version}, ledger.PersonDone)
+	for _, verb := range []recon.Verb{recon.DidNotHappen, recon.CheckNow} {
+		got := w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: verb, Version: f.Version}, ledger.ChangedMeanwhile)
+		if got.Version != f.Version+1 || !strings.Contains(got.Reason, "it is open") {
+			t.Errorf("answered %+v", got)
+		}
 	}
-	s := w.story("op")
-	if s.Operation.State != recon.Failed || s.Operation.ClosedAt.IsZero() || s.Operation.ErrorCode != "did_not_happen" {
-		t.Errorf("the operation is %+v", s.Operation)
+	w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.DidNotHappen}, ledger.PersonDone)
+	got := w.want("bob", ledger.PersonAction{Finding: f.ID, Verb: recon.DidNotHappen, Version: f.Version + 1}, ledger.ChangedMeanwhile)
+	if !strings.Contains(got.Reason, "ana settled it as did-not-happen") {
+		t.Errorf("who comes second is told %q", got.Reason)
 	}
-	if e := s.Journal[len(s.Journal)-1]; e.Kind != recon.EntryPerson {
-		t.Errorf("the last entry is %s: %s", e.Kind, e.Body)
+}
+
+func TestTheSameActionToldAgainIsDoneOnce(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	o := w.seed("op")
+	f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
+	a := ledger.PersonAction{Finding: f.ID, Verb: recon.DidNotHappen, Key: "msg 1, click 2, U1", Version: f.Version}
+	first := w.want("ana", a, ledger.PersonDone)
+	entries := len(w.story("op").Journal)
+	again := w.want("ana", a, ledger.PersonDone)
+	if !again.Repeated || first.Repeated || again.Version != first.Version || len(w.story("op").Journal) != entries {
+		t.Errorf("told again: %+v after %+v, %d entries", again, first, len(w.story("op").Journal)-entries)
+	}
+}
+
+// Fifty clicks at the same moment by two people: one of them settles it, and all others
+// are told so.
+func TestOfManyAtTheSameMomentOneSettles(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	o := w.seed("op")
+	f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
+	var mu sync.Mutex // guards done
+	done := 0
+	var all sync.WaitGroup
+	for i := range 50 {
+		all.Go(func() {
+			verb, who := recon.DidNotHappen, "ana"
+			if i%2 == 1 {
+				verb, who = recon.Accept, "bob"
+			}
+			got, err := w.led.Person(t.Context(), ledger.PersonAction{Finding: f.ID, Verb: verb, Reason: "r", Person: who, Version: f.Version})
+			if err != nil {
+				t.Error(err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if got.Outcome == ledger.PersonDone {
+				done++
+			} else if got.Outcome != ledger.ChangedMeanwhile {
+				t.Errorf("answered %+v", got)
+			}
+		})
+	}
+	all.Wait()
+	if done != 1 {
+		t.Errorf("%d were told that they settled it", done)
 	}
 	w.verifyChains()
-	_ = time.Now
+}
+
+func TestAProposalIsAboutWhatWasObserved(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, map[string]int64{"EUR": 4199})
+	o := w.seed("op", in(recon.ManualReview))
+	e := refund(o, "re_1")
+	e.Money.Minor = 4100
+	w.own(o, e)
+	f := recon.Finding{Kind: recon.FindMismatch, Certainty: recon.Proof, Source: source, Operations: []recon.OperationID{o.ID},
+		Effects: []recon.EffectRef{e.Ref()}, Money: o.Money, Reason: "It differs.", Observed: []recon.Difference{{Field: "amount", Ours: "42", Theirs: "41"}}}
+	w.record(ledger.Batch{Now: t0, Findings: []recon.Finding{f}})
+	rows, err := w.led.Findings(t.Context(), ledger.FindingFilter{Operation: o.ID})
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("%d findings, %v", len(rows), err)
+	}
+	a := ledger.PersonAction{Finding: rows[0].ID, Verb: recon.Accept}
+	if got := w.want("ana", a, ledger.PersonProposed); got.Two != recon.TwoForAmount {
+		t.Errorf("two people because %q", got.Two)
+	}
+	if p := w.finding(a.Finding).Proposal; p == nil || p.Person != "ana" || p.Verb != recon.Accept {
+		t.Errorf("the proposal reads %+v", p)
+	}
+	f.Observed[0].Theirs = "40"
+	w.record(ledger.Batch{Now: t0, Findings: []recon.Finding{f}})
+	if p := w.finding(a.Finding).Proposal; p != nil {
+		t.Errorf("what ana proposed about other values still stands: %+v", p)
+	}
+	w.want("bob", a, ledger.PersonProposed)
+	w.want("bob", a, ledger.PersonProposed)
+	if got := w.want("ana", a, ledger.PersonDone); got.ProposedBy != "bob" || got.OperationState != recon.Succeeded {
+		t.Errorf("answered %+v", got)
+	}
+	s := w.finding(a.Finding)
+	if len(s.Acts) != 4 || s.Acts[3].ProposedBy != "bob" || s.Ending != "bob and ana settled it as accept: looked at the dashboard" {
+		t.Errorf("the story tells %+v, ending %q", s.Acts, s.Ending)
+	}
+}
+
+func TestAcknowledgementsExpireAndSnoozesWakeUp(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	one, two := w.seed("one"), w.seed("two")
+	f, g := w.raise(recon.FindUnresolved, []recon.OperationID{one.ID}), w.raise(recon.FindUnresolved, []recon.OperationID{two.ID})
+	ack := w.want("olga", ledger.PersonAction{Finding: f.ID, Verb: recon.Acknowledge}, ledger.PersonDone)
+	if ack.Until == nil || !ack.Until.Equal(t0.Add(4*time.Hour)) || ack.State != recon.FindingAcknowledged {
+		t.Errorf("acknowledged: %+v", ack)
+	}
+	w.want("olga", ledger.PersonAction{Finding: g.ID, Verb: recon.Snooze, Until: t0.Add(24 * time.Hour)}, ledger.PersonDone)
+	for _, until := range []time.Duration{0, -time.Hour, 91 * 24 * time.Hour} {
+		w.want("olga", ledger.PersonAction{Finding: g.ID, Verb: recon.Snooze, Until: t0.Add(until)}, ledger.PersonRefused)
+	}
+	for at, want := range map[time.Duration]int{4*time.Hour - time.Second: 0, 4 * time.Hour: 1} {
+		if n, err := w.led.WakeFindings(t.Context(), t0.Add(at)); err != nil || at < 4*time.Hour && n != want {
+			t.Errorf("%d woke up after %s, want %d: %v", n, at, want, err)
+		}
+	}
+	if s := w.finding(f.ID); s.State != recon.FindingOpen || s.Version != ack.Version+1 || !s.AcknowledgedUntil.IsZero() {
+		t.Errorf("after its time it is %s, version %d", s.State, s.Version)
+	}
+	if s := w.finding(g.ID); s.State != recon.FindingSnoozed || s.StateAt(t0.Add(24*time.Hour)) != recon.FindingOpen {
+		t.Errorf("the snoozed one is %s", s.State)
+	}
+	// What somebody put off is news again once it is another thing.
+	h := g.Finding
+	h.Observed = []recon.Difference{{Field: "amount", Ours: "1", Theirs: "2"}}
+	w.record(ledger.Batch{Now: t0, Findings: []recon.Finding{h}})
+	if s := w.finding(g.ID); s.State != recon.FindingOpen || !s.SnoozedUntil.IsZero() {
+		t.Errorf("another thing was observed, and it is %s", s.State)
+	}
+}
+
+func TestCheckNowBringsTheNextLookForward(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	o := w.seed("op", func(_ *recon.Operation, k *recon.Check) { k.Next = t0.Add(24 * time.Hour) })
+	f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
+	w.want("olga", ledger.PersonAction{Finding: f.ID, Verb: recon.CheckNow}, ledger.PersonDone)
+	if next := w.story("op").Check.Next; !next.Equal(t0) {
+		t.Errorf("it is looked at next at %s", next)
+	}
+	orphan := recon.Effect{ID: "re_B1", Source: source, System: "stripe", Kind: "refund", Status: recon.Completed, CreatedAt: t0, Account: "acct_1", Mode: "live"}
+	g := w.raise(recon.FindOrphan, nil, orphan)
+	w.want("olga", ledger.PersonAction{Finding: g.ID, Verb: recon.CheckNow}, ledger.PersonRefused)
+}
+
+func TestB02_ARefundMadeByHandIsAdoptedOrIgnoredAndNotFlaggedAgain(t *testing.T) {
+	t.Parallel()
+	byHand := recon.Effect{ID: "re_B1", Source: source, System: "stripe", Kind: "refund", Status: recon.Completed, Parent: "ch_B",
+		Money: recon.Money{Minor: 1500, Currency: "EUR"}, CreatedAt: time.Date(2026, 3, 3, 9, 12, 0, 0, time.UTC), Account: "acct_1", Mode: "live", CreatedBy: "support"}
+	t.Run("adopted by an operation made for it", func(t *testing.T) {
+		t.Parallel()
+		w := newDesk(t, nil)
+		f := w.raise(recon.FindOrphan, nil, byHand)
+		got := w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Adopt, Reason: "support did it"}, ledger.PersonDone)
+		s := w.story(string(got.Made))
+		o := s.Operation
+		if o.State != recon.Succeeded || o.EffectID != "re_B1" || o.Money != byHand.Money || o.Parent != "ch_B" || o.Action != "refund.create" ||
+			!o.CreatedAt.Equal(byHand.CreatedAt) || len(s.Effects) != 1 || s.Effects[0].Owner != string(o.ID) {
+			t.Errorf("made %+v with %d effects", o, len(s.Effects))
+		}
+		if len(s.Journal) != 2 || s.Journal[0].Kind != recon.EntryOpened || s.Journal[1].Kind != recon.EntryPerson || s.Check.Next.IsZero() {
+			t.Errorf("its story has %d entries, next check %s", len(s.Journal), s.Check.Next)
+		}
+		if again := w.raise(recon.FindOrphan, nil, byHand); again.State != recon.FindingSettled {
+			t.Errorf("it is flagged again: %s", again.State)
+		}
+		w.verifyChains()
+	})
+	t.Run("adopted by the operation whose call was refused", func(t *testing.T) {
+		t.Parallel()
+		w := newDesk(t, nil)
+		o := w.seed("op", in(recon.Failed))
+		e := byHand
+		e.Money, e.Parent = o.Money, o.Parent
+		f := w.raise(recon.FindOrphan, nil, e)
+		w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Adopt, Operation: o.ID}, ledger.PersonDone)
+		if s := w.story("op"); s.Operation.State != recon.Succeeded || s.Operation.EffectID != "re_B1" || len(s.Effects) != 1 {
+			t.Errorf("it is %s with %q", s.Operation.State, s.Operation.EffectID)
+		}
+		w.verifyChains()
+	})
+	t.Run("never by one of another place, or one that has an effect", func(t *testing.T) {
+		t.Parallel()
+		w := newDesk(t, nil)
+		test := w.seed("test", func(o *recon.Operation, _ *recon.Check) { o.Mode = "test" })
+		has := w.seed("has")
+		w.own(has, refund(has, "re_has"))
+		f := w.raise(recon.FindOrphan, nil, byHand)
+		for _, o := range []recon.OperationID{test.ID, has.ID, "nobody"} {
+			w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Adopt, Operation: o}, ledger.PersonRefused)
+		}
+	})
+	t.Run("by one of another amount only if two say so", func(t *testing.T) {
+		t.Parallel()
+		w := newDesk(t, nil)
+		o := w.seed("op")
+		f := w.raise(recon.FindOrphan, nil, byHand)
+		a := ledger.PersonAction{Finding: f.ID, Verb: recon.Adopt, Operation: o.ID}
+		if got := w.want("ana", a, ledger.PersonProposed); got.Two != recon.TwoForDiffers {
+			t.Errorf("two people because %q", got.Two)
+		}
+		w.want("bob", a, ledger.PersonDone)
+	})
+	t.Run("ignored", func(t *testing.T) {
+		t.Parallel()
+		w := newDesk(t, nil)
+		f := w.raise(recon.FindOrphan, nil, byHand)
+		for _, verb := range []recon.Verb{recon.Happened, recon.DidNotHappen, recon.Release} {
+			w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: verb}, ledger.PersonRefused)
+		}
+		w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Ignore}, ledger.PersonDone)
+		if !one[bool](w, `SELECT ignored FROM reconciler.effects WHERE id = 're_B1'`) {
+			t.Error("the effect is not marked as not ours")
+		}
+		if again := w.raise(recon.FindOrphan, nil, byHand); again.State != recon.FindingSettled {
+			t.Errorf("it is flagged again: %s", again.State)
+		}
+	})
+}
+
+func TestB95_AFindingThatEndedIsShownAsEndedAndDoesNotVanish(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	o := w.seed("op")
+	f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
+	w.want("olga", ledger.PersonAction{Finding: f.ID, Verb: recon.Snooze, Until: t0.Add(time.Hour)}, ledger.PersonDone)
+	w.record(ledger.Batch{Now: t0.Add(time.Minute), Ends: []string{f.Fingerprint()}})
+	s := w.finding(f.ID)
+	if s.State != recon.FindingEnded || s.SettledBy != "" || s.Ending != "no longer so" || !s.SnoozedUntil.IsZero() || len(s.Acts) != 1 {
+		t.Errorf("it is %s, settled by %q, ending %q, %d acts", s.State, s.SettledBy, s.Ending, len(s.Acts))
+	}
+	got := w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.DidNotHappen}, ledger.PersonRefused)
+	if !strings.Contains(got.Reason, "it ended by itself at") {
+		t.Errorf("who decides on it is told %q", got.Reason)
+	}
+}
+
+func TestASourceThatCannotBeAskedIsNotSettledByAWord(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	f := w.raise(recon.FindBlind, nil)
+	for _, verb := range recon.Answers {
+		w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: verb}, ledger.PersonRefused)
+	}
+	w.want("olga", ledger.PersonAction{Finding: f.ID, Verb: recon.CheckNow}, ledger.PersonDone)
+}
+
+func TestWhatPeopleDidIsNeverChanged(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	o := w.seed("op")
+	f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
+	w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.DidNotHappen}, ledger.PersonDone)
+	for _, statement := range []string{`UPDATE reconciler.person_actions SET person = 'bob'`, `DELETE FROM reconciler.person_actions`, `TRUNCATE reconciler.person_actions`} {
+		if _, err := w.db.Exec(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "append-only") {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	var missing *ledger.NotFoundError
+	if _, err := w.led.FindingStory(t.Context(), "nowhere"); !errors.As(err, &missing) {
+		t.Errorf("a finding that is not there: %v", err)
+	}
 }
