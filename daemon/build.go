@@ -23,6 +23,21 @@ func NewSweep(c *config.Config, source config.Source, l sweep.Ledger, watch conf
 	}, nil
 }
 
+// NewAudit joins a configured source with a ledger, for an audit.
+func NewAudit(c *config.Config, source config.Source, l *ledger.Ledger, watch config.Watch) (*sweep.Audit, error) {
+	s, err := NewSweep(c, source, l, watch)
+	if err != nil {
+		return nil, err
+	}
+	a := &sweep.Audit{Sweep: s, Accounts: l, Zone: c.Zone}
+	for _, p := range c.Policies {
+		if p.Source == source.Name {
+			a.Policies = append(a.Policies, p)
+		}
+	}
+	return a, nil
+}
+
 // Clock gives the database's time as it goes on, by which decisions are judged: the
 // one clock that all processes and the acting side share.
 func Clock(ctx context.Context, l *ledger.Ledger) (func() time.Time, error) {

@@ -21,6 +21,8 @@ import (
 type AuditScope struct {
 	Source recon.SourceName
 	Window recon.Window
+	// All has every operation judged, also those that are plain by what is stored.
+	All bool
 }
 
 // AuditPlace is where a walk through a window goes on; zero: at its start.
@@ -52,7 +54,7 @@ func (l *Ledger) AuditOperations(ctx context.Context, s AuditScope, after AuditP
 	var c AuditChunk
 	var odd []string
 	err := l.pool.QueryRow(ctx, auditOperationsSQL, l.tenant, string(s.Source), stored(s.Window.From), stored(s.Window.To),
-		stored(later(after.At, s.Window.From)), after.ID, limit).
+		stored(later(after.At, s.Window.From)), after.ID, limit, s.All).
 		Scan(&c.Operations, &c.Plain, &c.PlainEffects, &c.Effects, &odd, instant(&c.Last.At), &c.Last.ID)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return AuditChunk{}, nil

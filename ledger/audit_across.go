@@ -78,6 +78,31 @@ func (l *Ledger) across(ctx context.Context, sql string, into []any, each func()
 	})
 }
 
+const reopenedSQL = `
+SELECT DISTINCT j.operation_id FROM reconciler.journal j
+WHERE j.tenant = $1 AND j.operation_id = ANY ($2::text[]) AND j.kind = 'decision'
+	AND j.body::jsonb ->> 'from' = 'succeeded' AND j.body::jsonb ->> 'to' = 'manual_review'`
+
+// Reopened tells which of the operations were succeeded before something of them turned
+// out to be wrong.
+func (l *Ledger) Reopened(ctx context.Context, ids []recon.OperationID) (map[recon.OperationID]bool, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	out := map[recon.OperationID]bool{}
+	if len(ids) == 0 {
+		return out, nil
+	}
+	rows, err := l.pool.Query(ctx, reopenedSQL, l.tenant, texts(ids))
+	if err != nil {
+		return nil, l.fault("read what was reopened", err)
+	}
+	list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	for _, id := range list {
+		out[recon.OperationID(id)] = true
+	}
+	return out, l.fault("read what was reopened", err)
+}
+
 // FailedEffect is a failed effect with what it was for.
 type FailedEffect struct {
 	Effect    recon.Effect

@@ -27,6 +27,7 @@ type Accounts interface {
 	AuditShelf(ctx context.Context, s ledger.AuditScope, after ledger.AuditPlace, limit int) ([]recon.Effect, error)
 	AuditOutside(ctx context.Context, s ledger.AuditScope, after ledger.AuditPlace, limit int) (ledger.AuditPiece, error)
 	AuditTwins(ctx context.Context, s ledger.AuditScope, within time.Duration, each func([]recon.OperationID) error) error
+	Reopened(ctx context.Context, ids []recon.OperationID) (map[recon.OperationID]bool, error)
 	AuditFailed(ctx context.Context, s ledger.AuditScope, each func([]ledger.FailedEffect) error) error
 	AuditOver(ctx context.Context, source recon.SourceName) ([]string, error)
 }
@@ -47,6 +48,10 @@ type Audit struct {
 	// Recover reads the provider's feed of changes into the inbox, and gives the ranges of
 	// which the feed could not be read. Nil: the source has none.
 	Recover func(ctx context.Context, now func() time.Time) ([]CompareUnseen, error)
+
+	// all has every operation judged: for dry runs, in which the ledger does not know what
+	// was seen, and for tests of the short cut.
+	all bool
 }
 
 // AuditOptions are those of one audit.
@@ -79,6 +84,7 @@ func (u *audit) account(ctx context.Context) error {
 		do   func(context.Context) error
 	}{
 		{"choose", u.choose},         // the window, by how far the lists were read
+		{"expire leases", u.expire},  // what nobody is sending any more is in doubt
 		{"list", u.list},             // everything there, page by page, paired as it is saved
 		{"recover", u.recover},       // what the provider tells of changes
 		{"give back", u.giveBack},    // from here on nobody is asked
@@ -102,17 +108,18 @@ func (u *audit) account(ctx context.Context) error {
 // audit is one run while it goes on.
 type audit struct {
 	*pass
-	of          *Audit
-	span        span
-	at          time.Time                              // when everything was read: it is judged by this
-	seen        []recon.Look                           // complete lists of this run, which answer for operations
-	standing    []recon.Coverage                       // and what was seen completely before
-	empty       bool                                   // the source has operations, and no effect at all
-	hints       map[recon.EffectIdentity][]recon.Match // what effects without owner could be
-	result      AuditResult
-	since       time.Time // the source is held without a break
-	opened      int       // findings that belong to no decision
-	walkOutside bool      // effects of the window belong to operations that are not in it
+	of       *Audit
+	span     span
+	at       time.Time                              // when everything was read: it is judged by this
+	seen     []recon.Look                           // complete lists of this run, which answer for operations
+	standing []recon.Coverage                       // and what was seen completely before
+	empty    bool                                   // the source has operations, and no effect at all
+	counted  map[recon.EffectIdentity]bool          // effects that got their operation in this run
+	hints    map[recon.EffectIdentity][]recon.Match // what effects without owner could be
+	result   AuditResult
+	since    time.Time // the source is held without a break
+	opened   int       // findings that belong to no decision
+	owned    int       // effects of the window that belong to its operations
 }
 
 // open takes the run's place and the source.
@@ -121,7 +128,7 @@ func (a *Audit) open(ctx context.Context, o AuditOptions) (*audit, error) {
 		_, err := spanOf(o.Window, o.Now(), o.Now(), 0, 0)
 		return nil, err
 	}
-	p, err := a.begin(ctx, Options{Now: o.Now, Tick: o.Tick}, "audit", "")
+	p, err := a.begin(ctx, Options{Now: o.Now, Tick: o.Tick}, "audit", ledger.OpenOperations)
 	if err != nil {
 		return nil, err
 	}
@@ -131,13 +138,17 @@ func (a *Audit) open(ctx context.Context, o AuditOptions) (*audit, error) {
 	}
 	return &audit{
 		pass: p, of: a, span: span{counted: o.Window}, since: time.Now(),
-		hints: map[recon.EffectIdentity][]recon.Match{}, result: newAuditResult(p.out.Source, zone),
+		counted: map[recon.EffectIdentity]bool{}, hints: map[recon.EffectIdentity][]recon.Match{}, result: newAuditResult(p.out.Source, zone),
 	}, nil
 }
 
 // close ends the run; its row keeps the whole result.
 func (u *audit) close(ctx context.Context, failure error) (AuditResult, error) {
 	u.result.DurationMS = time.Since(u.started).Milliseconds()
+	u.result.Runs = []AuditRun{{
+		RunID: u.run.ID, Source: u.out.Source, Window: u.result.Window, Operations: u.result.Operations, Effects: u.result.Effects,
+		ProviderCalls: u.out.ProviderCalls, DurationMS: u.result.DurationMS,
+	}}
 	u.whole = u.result
 	_, err := u.end(ctx, failure)
 	return u.result, err
@@ -181,7 +192,7 @@ func (u *audit) grace() time.Duration {
 }
 
 func (u *audit) scope() ledger.AuditScope {
-	return ledger.AuditScope{Source: u.out.Source, Window: u.span.counted}
+	return ledger.AuditScope{Source: u.out.Source, Window: u.span.counted, All: u.of.all}
 }
 
 // toList are the lists that show all effects of the source's actions; for a source that

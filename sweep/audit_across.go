@@ -33,6 +33,7 @@ func (u *audit) across(ctx context.Context) error {
 		return err
 	}
 	scope := u.scope()
+	scope.Window.To = u.span.listed.To
 	scope.Window.From = scope.Window.To.Add(-failingSince)
 	return u.of.Accounts.AuditFailed(ctx, scope, func(list []ledger.FailedEffect) error { return u.failing(ctx, list) })
 }
@@ -43,24 +44,49 @@ func (u *audit) suspects(ctx context.Context, ids []recon.OperationID) error {
 	var ours []recon.Operation
 	var theirs []recon.Effect
 	for part := range slices.Chunk(ids, u.batchSize()) {
-		cases, err := u.of.Accounts.Cases(ctx, part)
+		list, err := u.done(ctx, part)
 		if err != nil {
 			return err
 		}
-		for _, c := range pair(cases, nil, nil) {
-			d := rules.Done{Operation: c.Operation, Within: c.Policy.DuplicateWithin.Std()}
-			for _, m := range c.Matches {
-				if e, there := effectOf(c, m.Effect); there && binds(m, c.Operation) && e.Status == recon.Completed {
-					d.Effects = append(d.Effects, e)
-				}
-			}
-			if len(d.Effects) > 0 {
-				done = append(done, d)
-				ours, theirs = append(ours, c.Operation), append(theirs, d.Effects...)
-			}
+		for _, d := range list {
+			ours, theirs = append(ours, d.Operation), append(theirs, d.Effects...)
 		}
+		done = append(done, list...)
 	}
 	return u.raise(ctx, rules.SuspectedDuplicates(done), ours, theirs)
+}
+
+// done gives those of the operations that have a completed effect, as they were before
+// anything was found wrong with them: what succeeded was in no doubt.
+func (u *audit) done(ctx context.Context, ids []recon.OperationID) ([]rules.Done, error) {
+	cases, err := u.of.Accounts.Cases(ctx, ids)
+	if err != nil {
+		return nil, err
+	}
+	var done []rules.Done
+	var open []recon.OperationID
+	for _, c := range pair(cases, nil, nil) {
+		d := rules.Done{Operation: c.Operation, Within: c.Policy.DuplicateWithin.Std()}
+		for _, m := range c.Matches {
+			if e, there := effectOf(c, m.Effect); there && binds(m, c.Operation) && e.Status == recon.Completed {
+				d.Effects = append(d.Effects, e)
+			}
+		}
+		if len(d.Effects) == 0 {
+			continue
+		}
+		done = append(done, d)
+		if d.Operation.State == recon.ManualReview {
+			open = append(open, d.Operation.ID)
+		}
+	}
+	reopened, err := u.of.Accounts.Reopened(ctx, open)
+	for i := range done {
+		if op := &done[i].Operation; reopened[op.ID] {
+			op.State, op.ClosedAt = recon.Succeeded, time.Time{}
+		}
+	}
+	return done, err
 }
 
 // failing looks at the failed effects of one target.

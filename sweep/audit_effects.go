@@ -13,12 +13,22 @@ import (
 // effects puts the effects of the window into their classes that the operations of the
 // window did not account for: those whose operation was made outside it, those of groups,
 // and those without owner.
+//
+// What is judged on the way links effects too, so those without owner come first: what
+// gets an owner before its turn is met among the owned ones.
 func (u *audit) effects(ctx context.Context) error {
-	if u.walkOutside {
-		if err := u.outside(ctx); err != nil {
-			return err
-		}
+	if err := u.shelf(ctx); err != nil {
+		return err
 	}
+	owned, err := u.of.Accounts.AuditOwned(ctx, u.scope())
+	if err != nil || owned == u.owned {
+		return err // all of them belong to operations of the window
+	}
+	return u.outside(ctx)
+}
+
+// shelf walks over the effects without owner.
+func (u *audit) shelf(ctx context.Context) error {
 	var after ledger.AuditPlace
 	for {
 		shelf, err := u.of.Accounts.AuditShelf(ctx, u.scope(), after, u.batchSize())
@@ -59,6 +69,7 @@ func (u *audit) outside(ctx context.Context) error {
 // judgeEffects classes effects: as the operation or group that they belong to, else by
 // whose they are.
 func (u *audit) judgeEffects(ctx context.Context, effects []recon.Effect) error {
+	effects = slices.DeleteFunc(slices.Clone(effects), func(e recon.Effect) bool { return u.counted[e.Identity()] })
 	if len(effects) == 0 {
 		return nil
 	}
@@ -83,6 +94,9 @@ func (u *audit) judgeEffects(ctx context.Context, effects []recon.Effect) error 
 		class, linked := classes[e.Identity()]
 		if !linked {
 			class = rules.UnlinkedClass(e, u.ownership(&e, known), u.graceOf(e.Kind), u.at)
+		}
+		if linked && e.Owner == "" {
+			u.counted[e.Identity()] = true
 		}
 		if class == rules.ClassOrphan {
 			orphans = append(orphans, e)
@@ -202,7 +216,9 @@ func (u *audit) recordFindings(ctx context.Context, fresh []recon.Finding, ends 
 	if err := u.mayOpen(len(fresh)); err != nil {
 		return err
 	}
-	recorded, err := u.Ledger.Record(ctx, ledger.Batch{RunID: u.run.ID, Now: u.at, Findings: fresh, Ends: ends})
+	recorded, err := u.Ledger.Record(ctx, ledger.Batch{
+		RunID: u.run.ID, Now: u.at, Findings: fresh, Ends: ends,
+	})
 	if err != nil {
 		return fmt.Errorf("record %d findings: %w", len(fresh)+len(ends), err)
 	}

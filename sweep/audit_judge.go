@@ -29,7 +29,7 @@ func (u *audit) operations(ctx context.Context) error {
 	if err := u.survey(ctx); err != nil {
 		return err
 	}
-	effects, size := 0, u.chunkSize()
+	size := u.chunkSize()
 	var after ledger.AuditPlace
 	for {
 		c, err := u.of.Accounts.AuditOperations(ctx, u.scope(), after, size)
@@ -37,20 +37,17 @@ func (u *audit) operations(ctx context.Context) error {
 			return err
 		}
 		u.result.plain(c.Plain, c.PlainEffects)
-		effects += c.Effects
+		u.owned += c.Effects
 		for part := range slices.Chunk(c.Odd, u.batchSize()) {
 			if err := u.judgeOperations(ctx, part); err != nil {
 				return err
 			}
 		}
 		if c.Operations < size {
-			break
+			return nil
 		}
 		after = c.Last
 	}
-	owned, err := u.of.Accounts.AuditOwned(ctx, u.scope())
-	u.walkOutside = owned != effects
-	return err
 }
 
 func (u *audit) chunkSize() int {
@@ -92,6 +89,9 @@ func (u *audit) judgeOperations(ctx context.Context, ids []recon.OperationID) er
 		for _, m := range a.kase.Matches {
 			if e, bound := a.bound(m); bound && e.Source == u.out.Source && u.span.counted.Contains(e.CreatedAt) {
 				u.result.effect(rules.LinkedClass(a.judged, e))
+				if e.Owner == "" {
+					u.counted[m.Effect] = true
+				}
 			}
 			if m.Certainty == recon.Suggestion {
 				u.hints[m.Effect] = append(u.hints[m.Effect], m)
@@ -129,9 +129,13 @@ func (u *audit) judgeThese(ctx context.Context, ids []recon.OperationID) ([]acco
 	for i := range cases {
 		cases[i].Sheet = u.Source.Sheet()
 	}
+	others, err := u.alsoNamed(ctx, cases)
+	if err != nil {
+		return nil, err
+	}
 	list := make([]accounted, 0, len(cases))
 	faults := map[recon.OperationID]error{}
-	for _, c := range pair(cases, nil, nil) {
+	for _, c := range pair(append(cases, others...), nil, nil)[:len(cases)] {
 		a, err := u.judgeOne(c)
 		if err != nil {
 			faults[c.Operation.ID] = err
@@ -139,6 +143,29 @@ func (u *audit) judgeThese(ctx context.Context, ids []recon.OperationID) ([]acco
 		list = append(list, a)
 	}
 	return list, u.recordJudged(ctx, list, faults)
+}
+
+// alsoNamed gives the operations that the cases' effects name besides the cases: where an
+// effect's identities disagree, whom else it names is a difference.
+func (u *audit) alsoNamed(ctx context.Context, cases []recon.Case) ([]recon.Case, error) {
+	here := make(map[recon.OperationID]bool, len(cases))
+	var effects []recon.Effect
+	for _, c := range cases {
+		here[c.Operation.ID] = true
+		effects = append(effects, c.Effects...)
+	}
+	if len(effects) == 0 {
+		return nil, nil
+	}
+	named, err := u.of.Accounts.Named(ctx, effects)
+	if err != nil {
+		return nil, err
+	}
+	named = slices.DeleteFunc(named, func(id recon.OperationID) bool { return here[id] })
+	if len(named) == 0 {
+		return nil, nil
+	}
+	return u.of.Accounts.Cases(ctx, named)
 }
 
 // judgeOne sorts one operation and decides about it, by the same rules as a sweep.
@@ -188,7 +215,8 @@ func (u *audit) alsoHolding(c recon.Case, j rules.Judged, d recon.Decision) []re
 	return also
 }
 
-// recordJudged writes what follows from judged operations, in one transaction.
+// recordJudged writes what follows from judged operations, in one transaction, and tells
+// the findings on them.
 func (u *audit) recordJudged(ctx context.Context, list []accounted, faults map[recon.OperationID]error) error {
 	b := ledger.Batch{RunID: u.run.ID, Now: u.at, Versions: map[recon.OperationID]int64{}}
 	var told []judged

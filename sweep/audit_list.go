@@ -79,13 +79,23 @@ func (r *reading) all(ctx context.Context) error {
 		if err != nil || !done {
 			return err
 		}
-		if !left.From.After(wanted.From) && left.To.Before(wanted.To) { // only the rest is missing
-			wanted.From = left.To.Add(-2 * overlap)
+		if !left.From.After(wanted.From) {
+			if !left.To.Before(wanted.To) {
+				return nil
+			}
+			wanted.From = later(wanted.From, left.To.Add(-2*overlap)) // only the rest is missing
 		}
 	}
 	r.state.Window, r.state.Cursor, r.state.BeganAt = wanted, "", r.options.Now()
 	_, err := r.window(ctx)
 	return err
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
 }
 
 // window reads the list's window from its cursor, and reports whether it came to its end.

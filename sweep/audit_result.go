@@ -16,16 +16,28 @@ import (
 // comparison's (contracts: JSON, audit and compare).
 type AuditResult struct {
 	CompareResult
+	Runs   []AuditRun `json:"runs"` // one a source
 	source recon.SourceName
 	zone   *time.Location
 	prints map[string]bool // of the findings
+}
+
+// AuditRun is one source's part of a result.
+type AuditRun struct {
+	RunID         string           `json:"run_id"` // empty: a dry run
+	Source        recon.SourceName `json:"source"`
+	Window        CompareWindow    `json:"window"`
+	Operations    int              `json:"operations"`
+	Effects       int              `json:"effects"`
+	ProviderCalls int              `json:"provider_calls"`
+	DurationMS    int64            `json:"duration_ms"`
 }
 
 func newAuditResult(source recon.SourceName, zone *time.Location) AuditResult {
 	r := AuditResult{source: source, zone: zone, prints: map[string]bool{}}
 	r.Window.Zone = zone.String()
 	r.Classes = newClasses()
-	r.Findings, r.Unseen = []CompareFinding{}, []CompareUnseen{}
+	r.Findings, r.Unseen, r.Runs = []CompareFinding{}, []CompareUnseen{}, []AuditRun{}
 	return r
 }
 
@@ -189,6 +201,7 @@ func MergeAudits(list []AuditResult, zone *time.Location) AuditResult {
 		}
 		sum.Findings = append(sum.Findings, r.Findings...)
 		sum.Unseen = append(sum.Unseen, r.Unseen...)
+		sum.Runs = append(sum.Runs, r.Runs...)
 	}
 	sum.sort()
 	return sum

@@ -1,7 +1,7 @@
 -- The next operations of a window by the time of their creation, and which of them have
 -- to be judged. The others have one completed effect that is equal in all that both sides
 -- show, and no open finding: no rule has anything to say about them.
--- $1 tenant  $2 source  $3 from  $4 to  $5 $6 after (created_at, operation_id)  $7 most
+-- $1 tenant  $2 source  $3 from  $4 to  $5 $6 after (created_at, operation_id)  $7 most  $8 every one is to be judged
 WITH chunk AS MATERIALIZED (
     SELECT o.operation_id, o.created_at, o.state, o.effect_id, o.account, o.mode, o.amount, o.currency, o.parent,
         o.target, o.key
@@ -25,7 +25,7 @@ sorted AS MATERIALIZED (
                 AND (c.parent IS NULL OR e.parent IS NULL OR e.parent = c.parent OR c.parent = ANY (e.other_parents))
                 AND (e.target IS NULL OR e.target = c.target) AND (e.key IS NULL OR e.key = c.key)
                 AND (e.reference IS NULL OR btrim(e.reference) = c.operation_id), false))
-            AND c.operation_id NOT IN (SELECT t.operation_id FROM told t) AS plain,
+            AND c.operation_id NOT IN (SELECT t.operation_id FROM told t) AND NOT $8::boolean AS plain,
         count(e.id) FILTER (WHERE e.source = $2 AND e.created_at >= $3 AND e.created_at < $4) AS effects
     FROM chunk c
     LEFT JOIN reconciler.effects e ON e.tenant = $1 AND e.owner = c.operation_id

@@ -1,0 +1,39 @@
+package reports
+
+import (
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// Audited is the window that was accounted for at one source.
+type Audited struct {
+	Source     recon.SourceName
+	From, To   time.Time
+	Operations int
+	Effects    int
+	Calls      int // requests to the provider
+	DurationMS int64
+}
+
+// Audit writes what the audits of one or several sources found: the window of each, then
+// the totals of all, what was not seen, and each finding with both sides' values and why,
+// dearest and oldest first.
+func Audit(w io.Writer, sources []Audited, c Comparison, m Manner) error {
+	p := newPage(c.Now, c.Zone)
+	if m == DryRun {
+		p.line("Dry run: nothing was changed. A real run would tell this:")
+	}
+	for _, s := range sources {
+		p.text("Audited ", fmt.Sprintf("%s, %s to %s: %s, %s (%s, %s)", s.Source, p.when(s.From), p.when(s.To),
+			count(s.Operations, "operation"), count(s.Effects, "effect"), count(s.Calls, "request"), took(s.DurationMS)))
+	}
+	if len(sources) == 0 {
+		p.line("No source was audited.")
+		return p.writeTo(w)
+	}
+	p.outcome(c)
+	return p.writeTo(w)
+}

@@ -1,0 +1,360 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/rules"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+)
+
+type classes = map[rules.Class]int
+
+// since is the window from the stand's beginning to what is sure by now.
+func (s *stand) since() recon.Window { return recon.Window{From: monday.Add(-time.Hour)} }
+
+// strange makes a refund that no operation explains.
+func (s *stand) strange(id, charge string, amount int64, at time.Time, metadata map[string]string) stripetest.Refund {
+	s.Helper()
+	r, err := s.stripe.AddRefund(stripetest.Refund{
+		ID: id, Account: testAccount, Mode: "live", Charge: charge, Amount: amount, Currency: "eur", Created: at, Metadata: metadata,
+	})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return r
+}
+
+func TestB02_ARefundMadeByHandIsAnOrphanUntilAPersonSaysOtherwise(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.strange("re_B1", "ch_B", 1500, monday, nil)
+	// The same amount under another charge: never attached by amount alone.
+	s.lose(intent{id: "op_1", charge: "ch_C", amount: 1500})
+	s.pass(3 * time.Hour)
+	r := s.audit(s.since())
+	wantClasses(t, r, classes{rules.ClassUnresolved: 1}, classes{rules.ClassOrphan: 1})
+	orphan := r.Findings[0]
+	if orphan.Kind != recon.FindOrphan || orphan.ID == "" {
+		t.Fatalf("findings: %+v", r.Findings)
+	}
+	for _, word := range []string{"15.00 EUR", "ch_B", "2026-03-02 09:00"} {
+		if !strings.Contains(orphan.Reason, word) {
+			t.Errorf("%q does not say %q", orphan.Reason, word)
+		}
+	}
+	s.wantState(intent{id: "op_1"}, recon.Unknown)
+	// A person says that it is not ours: it is counted as that, and not told again.
+	s.exec(`UPDATE reconciler.findings SET state = 'settled', settled_as = 'ignore', settled_at = $1, settled_by = 'ana' WHERE kind = 'orphan'`, s.now())
+	r = s.audit(s.since())
+	wantClasses(t, r, classes{rules.ClassUnresolved: 1}, classes{rules.ClassNotOurs: 1})
+	for _, f := range r.Findings {
+		if f.Kind == recon.FindOrphan {
+			t.Errorf("told again: %+v", f)
+		}
+	}
+}
+
+func TestAnOrphanThatGetsItsOperationEnds(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	i := refund(1)
+	s.strange("re_1", i.charge, i.amount, monday, map[string]string{testMarker: i.id})
+	s.pass(3 * time.Hour)
+	if r := s.audit(s.since()); len(r.Findings) != 1 || r.Findings[0].Kind != recon.FindOrphan {
+		t.Fatalf("findings: %+v", r.Findings)
+	}
+	s.lose(i) // a ledger that was restored late
+	s.pass(5 * time.Minute)
+	r := s.audit(s.since())
+	wantClasses(t, r, classes{rules.ClassMatched: 1}, classes{rules.ClassMatched: 1})
+	if len(r.Findings) != 0 {
+		t.Errorf("findings: %+v", r.Findings)
+	}
+	if rows := s.findings(recon.FindOrphan); len(rows) != 1 || rows[0].State != recon.FindingEnded {
+		t.Errorf("the orphan: %+v", rows)
+	}
+	s.wantState(i, recon.Succeeded)
+}
+
+func TestB19_AnObjectAtTheEdgeThatBecameVisibleLateIsFoundByTheNextAudit(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.pass(time.Hour)
+	s.lose(refund(0))
+	s.pass(2 * time.Hour)
+	first := s.audit(recon.Window{})
+	edge := s.now().Add(-time.Minute)
+	if !first.Window.To.Equal(edge) {
+		t.Fatalf("complete up to %s, want %s: now less the lag", first.Window.To, edge)
+	}
+	// Stamped before the first audit's end, and visible only now; two of one second.
+	s.strange("re_late", "ch_1", 100, edge.Add(-time.Second), nil)
+	s.strange("re_edge1", "ch_2", 100, edge, nil)
+	s.strange("re_edge2", "ch_3", 100, edge, nil)
+	s.pass(24 * time.Hour)
+	second := s.audit(recon.Window{})
+	if !second.Window.From.Before(edge.Add(-5 * time.Minute)) {
+		t.Errorf("the second window begins at %s and does not overlap the first, which ended at %s", second.Window.From, edge)
+	}
+	if got := second.Classes.Effects[rules.ClassOrphan]; got != 3 {
+		t.Errorf("%d orphans, want all 3: %+v", got, second.Findings)
+	}
+	if got := s.rows(`SELECT to_char(complete_to AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS') FROM reconciler.audit_lists`); got[0] > s.now().Add(-time.Minute).Format(time.DateTime) {
+		t.Errorf("complete up to %s, and the provider shows what is a minute old only", got)
+	}
+}
+
+func TestB20_AListThatBrokeOffGoesOnAtItsCursorAndFlagsNothing(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	all := &listed{name: testSource, sheet: s.sweep.Source.Sheet(), page: 10}
+	all.places = all.sheet.Accounts
+	for n := range 60 {
+		i := refund(n)
+		s.open(i)
+		token, _ := s.claim(i)
+		s.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": "succeeded", "effect_id": fmt.Sprintf("re_%d", n)})
+		all.effects = append(all.effects, recon.Effect{
+			ID: fmt.Sprintf("re_%d", n), Source: testSource, System: string(testSource), Kind: "refund", Status: recon.Completed,
+			Money: recon.Money{Minor: i.amount, Currency: "EUR"}, Parent: i.charge, Reference: i.id, Account: testAccount, Mode: "live",
+			CreatedAt: monday.Add(time.Duration(n) * time.Second),
+		})
+	}
+	s.sweep.Source = all
+	s.pass(time.Hour)
+	all.fail = func(page int) string { // pages 1 to 3 are read, and then it is too much
+		if page > 3 {
+			return string(sources.RateLimited)
+		}
+		return ""
+	}
+	r := s.audit(s.since())
+	wantClasses(t, r, classes{rules.ClassMatched: 30, rules.ClassUnseen: 30}, classes{rules.ClassMatched: 30})
+	if len(r.Findings) != 0 || len(r.Unseen) != 1 || !strings.Contains(r.Unseen[0].Why, recon.FaultText(string(sources.RateLimited))) {
+		t.Fatalf("findings %+v, unseen %+v", r.Findings, r.Unseen)
+	}
+	if got := s.rows(`SELECT count(*)::text FROM reconciler.coverage`); got[0] != "0" {
+		t.Errorf("%s ranges count as seen", got[0])
+	}
+	all.fail, all.asked = nil, 0
+	r = s.audit(s.since())
+	wantClasses(t, r, classes{rules.ClassMatched: 60}, classes{rules.ClassMatched: 60})
+	if len(r.Unseen) != 0 {
+		t.Errorf("unseen: %+v", r.Unseen)
+	}
+	if all.asked != 3 { // pages 4 to 6; the rest of the time was empty and stands on no page of its own
+		t.Logf("%d pages were asked for", all.asked)
+	}
+	if all.asked >= 6 {
+		t.Errorf("%d pages were asked for: the list began anew", all.asked)
+	}
+}
+
+func TestB20_AQuietSourceWithOperationsIsUnseenAndNotEmpty(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	for n := range 3 {
+		i := refund(n)
+		s.open(i)
+		token, _ := s.claim(i)
+		s.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": "succeeded", "effect_id": fmt.Sprintf("re_%d", n)})
+	}
+	s.pass(3 * time.Hour)
+	r := s.audit(s.since())
+	wantClasses(t, r, classes{rules.ClassUnseen: 3}, nil)
+	if len(r.Findings) != 0 || len(r.Unseen) != 1 || r.Unseen[0].Why != "empty" {
+		t.Errorf("findings %+v, unseen %+v", r.Findings, r.Unseen)
+	}
+	s.wantState(refund(0), recon.Succeeded)
+}
+
+func TestTwoAuditsAtOnce(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.lose(refund(1))
+	s.pass(time.Hour)
+	other := &Audit{Sweep: &Sweep{Ledger: s.ledger, Source: s.client(), Holder: "other/2"}, Accounts: s.ledger, Policies: []recon.Policy{s.policy}}
+	var second error
+	s.sweep.after = func(step string) error {
+		if step == "list" {
+			_, second = other.Run(t.Context(), AuditOptions{Now: s.now})
+		}
+		return nil
+	}
+	s.audit(s.since())
+	var running *ledger.RunningError
+	if !errors.As(second, &running) || running.By != "test/1" {
+		t.Errorf("the second audit: %v", second)
+	}
+}
+
+func TestAWindowThatEndsInTheFutureIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	_, err := s.auditor().Run(t.Context(), AuditOptions{Now: s.now, Window: recon.Window{To: s.now().Add(time.Second)}})
+	var window *WindowError
+	if !errors.As(err, &window) {
+		t.Errorf("%v", err)
+	}
+	if got := s.rows(`SELECT name FROM reconciler.runs`); len(got) != 0 {
+		t.Errorf("runs: %v", got)
+	}
+}
+
+func TestAFinishedAuditKeepsItsWholeResult(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.strange("re_1", "ch_1", 100, monday, nil)
+	s.pass(3 * time.Hour)
+	s.audit(s.since())
+	got := s.rows(`SELECT concat_ws(' ', name, outcome, counts -> 'window' ->> 'zone', counts ->> 'effects', counts -> 'classes' -> 'effects' ->> 'orphan',
+		counts -> 'findings' -> 0 ->> 'kind', jsonb_typeof(counts -> 'unseen'), counts -> 'classes' -> 'operations' ->> 'matched') FROM reconciler.runs`)
+	want := []string{"audit/stripe-main done UTC 1 1 orphan array 0"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("the run's row (-want +got):\n%s", diff)
+	}
+}
+
+// mixed fills ledger and provider with pairs of every fate.
+func (s *stand) mixed() {
+	s.Helper()
+	s.busy()
+	s.sweep.batch = 3
+	s.strange("re_orphan", "ch_x", 700, monday, nil)
+	for n := 20; n < 24; n++ { // the agent knows
+		i := refund(n)
+		s.open(i)
+		token, key := s.claim(i)
+		r := s.happen(i, key)
+		s.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": "succeeded", "effect_id": r.ID})
+	}
+	twice := refund(30)
+	s.happen(twice, s.lose(twice))
+	s.happen(twice, "another key")
+	for n, id := range []string{"op_a", "op_b"} { // one intent under two ids
+		s.call("open_operation", map[string]any{"action": "refund.create", "target": "order:twice", "id": id, "amount": 500, "currency": "EUR",
+			"parent": "ch_t", "request": map[string]any{"n": n}})
+		token, key := s.claim(intent{id: id})
+		r := s.happen(intent{id: id, charge: "ch_t", amount: 500}, key)
+		s.call("finish_attempt", map[string]any{"operation_id": id, "token": token, "class": "succeeded", "effect_id": r.ID})
+	}
+	s.pass(3 * time.Hour)
+}
+
+func TestAnAuditThatStopsAnywhereAndRunsAgainEndsInTheSameLedger(t *testing.T) {
+	t.Parallel()
+	whole := newStand(t)
+	whole.mixed()
+	var steps []string
+	whole.sweep.after = func(step string) error {
+		steps = append(steps, step)
+		return nil
+	}
+	want := whole.audit(whole.since())
+	wantLedger := whole.auditEssence()
+	if len(steps) < 15 || len(want.Findings) < 5 {
+		t.Fatalf("only %v, %+v", steps, want.Findings)
+	}
+	for stop := range steps {
+		t.Run(fmt.Sprintf("%02d %s", stop, steps[stop]), func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			s.mixed()
+			n := 0
+			s.sweep.after = func(string) error {
+				if n++; n == stop+1 {
+					return errInterrupted
+				}
+				return nil
+			}
+			if _, err := s.auditor().Run(t.Context(), AuditOptions{Now: s.now, Window: s.since()}); !errors.Is(err, errInterrupted) {
+				t.Fatalf("not interrupted: %v", err)
+			}
+			s.exec(`UPDATE reconciler.source_state SET lease_until = $1 WHERE holder IS NOT NULL`, s.now())
+			s.exec(`UPDATE reconciler.runs SET lease_until = $1 WHERE finished_at IS NULL`, s.now())
+			s.sweep.after = nil
+			got := s.audit(s.since())
+			if diff := cmp.Diff(wantLedger, s.auditEssence()); diff != "" {
+				t.Errorf("another ledger (-whole +interrupted):\n%s", diff)
+			}
+			if diff := cmp.Diff(said(want), said(got)); diff != "" {
+				t.Errorf("another result (-whole +interrupted):\n%s", diff)
+			}
+		})
+	}
+}
+
+// auditEssence leaves out how often operations were looked at and how many entries tell
+// of it: what was linked before the interruption is not told again.
+func (s *stand) auditEssence() []string {
+	var all []string
+	for _, row := range s.essence() {
+		if !strings.HasPrefix(row, "check ") && !strings.HasPrefix(row, "journal ") {
+			all = append(all, row)
+		}
+	}
+	return all
+}
+
+// said is what a result tells, without ids and durations.
+func said(r AuditResult) []string {
+	list := []string{fmt.Sprint(r.Operations, r.Effects, r.Classes.Operations, r.Classes.Effects)}
+	for _, f := range r.Findings {
+		list = append(list, line(f.Kind, f.Certainty, f.Operations, f.EffectIDs))
+	}
+	for _, u := range r.Unseen {
+		list = append(list, fmt.Sprint(u.Source, u.Why))
+	}
+	return list
+}
+
+func TestADryAuditTellsTheSameAndChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.mixed()
+	s.exec(`UPDATE reconciler.operations SET lease_until = lease_until + interval '4 hours' WHERE state = 'in_progress'`)
+	before := s.everything()
+	dry, err := s.auditor().MakeDry(s.ledger).Run(t.Context(), AuditOptions{Now: s.now, Window: s.since()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, s.everything()); diff != "" {
+		t.Fatalf("the dry run changed the ledger (-before +after):\n%s", diff)
+	}
+	s.sweep.Source = s.client()
+	wet := s.audit(s.since())
+	if diff := cmp.Diff(said(wet), said(dry)); diff != "" {
+		t.Errorf("the dry run tells something else (-real +dry):\n%s", diff)
+	}
+}
+
+// The database counts plain operations by itself; the rules say the same of them.
+func TestTheShortCutPastTheRulesChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.mixed()
+	long := s.auditor()
+	long.all = true
+
+	want, err := long.Run(t.Context(), AuditOptions{Now: s.now, Window: s.since()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := s.ledger.AuditOperations(t.Context(), ledger.AuditScope{Source: testSource, Window: recon.Window{From: monday.Add(-time.Hour), To: s.now()}}, ledger.AuditPlace{}, 1000)
+	if err != nil || c.Plain < 4 || len(c.Odd) == 0 {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	got := s.audit(s.since())
+	if diff := cmp.Diff(said(want), said(got)); diff != "" {
+		t.Errorf("with the short cut (-judged +counted):\n%s", diff)
+	}
+}
