@@ -244,9 +244,9 @@ func (p provider) Break(f sourcetest.Fault, good int) {
 	switch {
 	case f != sourcetest.Hangs:
 	case good == 0:
-		p.patience.Store(int64(100 * time.Millisecond))
+		p.patience.Store(int64(60 * time.Millisecond))
 	default:
-		p.patience.Store(int64(250 * time.Millisecond)) // the good ones must come through
+		p.patience.Store(int64(200 * time.Millisecond)) // the good ones must come through
 	}
 	// The question for the account itself is not one of those that a test counts.
 	fault.Match = func(c stripetest.Call) bool { return c.Path != "/v1/account" && n.Add(1) > int64(good) }

@@ -33,9 +33,19 @@ func (s *Source) effectOf(p *place, o object) recon.Effect {
 		}
 	}
 	if o.kind == kindRefund {
-		e.ParentTotal = o.Charge.AmountRefunded
+		e.ParentTotal = refundedOf(o.Charge)
 	}
 	return e
+}
+
+// refundedOf gives the running total of the refunds of an expanded charge: those that
+// neither failed nor were canceled. Of a charge that was captured in part it is not known,
+// since Stripe counts what it released among what was refunded.
+func refundedOf(charge link) *int64 {
+	if charge.Amount == nil || charge.AmountCaptured == nil || *charge.Amount != *charge.AmountCaptured {
+		return nil
+	}
+	return charge.AmountRefunded
 }
 
 // causeOf gives the object that this one follows from without anybody asking for it.

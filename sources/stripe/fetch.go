@@ -21,6 +21,7 @@ type listing struct {
 	since  time.Time // created at or after; zero is no bound
 	until  time.Time // created before; zero is no bound
 	types  []string  // events
+	expand []string  // ids to be shown as the objects that they name
 	after  string    // id of the last object of the page before
 	limit  int
 }
@@ -73,9 +74,13 @@ func (s *Source) page(ctx context.Context, l listing) (*exchange, *sources.Error
 		list = kinds[l.kind].list
 	}
 	return s.send(ctx, "GET "+pathOf(l.kind), wantPage, func(ctx context.Context) error {
-		return list(ctx, l, stripego.ListParams{
+		params := stripego.ListParams{
 			Single: true, Limit: stripego.Int64(int64(l.limit)), StripeAccount: l.place.header, StartingAfter: optional(l.after),
-		})
+		}
+		for _, name := range l.expand {
+			params.AddExpand("data." + name)
+		}
+		return list(ctx, l, params)
 	})
 }
 

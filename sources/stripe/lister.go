@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -48,6 +49,9 @@ func (a *asking) resume(l sources.List, w recon.Window, from position) *reading 
 		place: a.place(l.Account, l.Mode), kind: l.Kind, limit: a.pageSize,
 		since: w.From.Truncate(time.Second).UTC(), until: w.To.UTC(), after: from.After,
 	})
+	if l.Kind == kindRefund && !a.noExpand[groupID{l.Account, l.Mode, l.Kind}] {
+		r.expand = []string{"charge"}
+	}
 	r.begin = w.From.UTC()
 	// Objects of the running second may still be made.
 	r.to = r.at.Truncate(time.Second)
@@ -76,7 +80,7 @@ func (a *asking) readPage(ctx context.Context, r *reading, from position) error 
 		r.fault = a.fault("list", sources.Unsupported, errors.New("this source does not observe the kind"))
 		return nil
 	}
-	return a.readOn(ctx, r, from, a.turn)
+	return a.readOn(ctx, r, from, a.turnExpanded)
 }
 
 // readOn reads the page that a list stands at, with what turns its pages.
@@ -105,6 +109,24 @@ func (a *asking) readOn(ctx context.Context, r *reading, from position, turn fun
 	r.after, r.fault, r.bad = "", nil, trail{}
 	r.until = from.Oldest.Add(time.Second)
 	return turn(ctx, r)
+}
+
+// turnExpanded reads the next page with its charges shown whole. A key may read refunds
+// and no charges: then it reads the page without them, and what they would have told is
+// not known.
+func (a *asking) turnExpanded(ctx context.Context, r *reading) error {
+	err := a.turn(ctx, r)
+	var reply replyError
+	if err != nil || r.fault == nil || len(r.expand) == 0 || !errors.As(r.fault.Err, &reply) || reply.Status != http.StatusForbidden {
+		return err
+	}
+	a.forgive()
+	r.expand, r.fault, r.bad = nil, nil, trail{}
+	err = a.turn(ctx, r)
+	if err == nil && r.fault == nil {
+		a.noExpand[groupID{r.place.account, r.place.mode, r.kind}] = true
+	}
+	return err
 }
 
 // lostCursor reports that the provider no longer knows the object that the page before

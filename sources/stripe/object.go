@@ -106,8 +106,9 @@ type lastError struct {
 type link struct {
 	ID             string `json:"id"`
 	Livemode       *bool  `json:"livemode,omitempty"`
-	AmountRefunded *int64 `json:"amount_refunded,omitempty"` // of an expanded charge
-	Amount         *int64 `json:"amount,omitempty"`          // this and below: of an expanded balance transaction
+	AmountRefunded *int64 `json:"amount_refunded,omitempty"` // this and the next two: of an expanded charge
+	AmountCaptured *int64 `json:"amount_captured,omitempty"`
+	Amount         *int64 `json:"amount,omitempty"` // this and below: of an expanded balance transaction
 	Fee            *int64 `json:"fee,omitempty"`
 	Net            *int64 `json:"net,omitempty"`
 	Currency       string `json:"currency,omitempty"`

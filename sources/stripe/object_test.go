@@ -90,7 +90,7 @@ func TestStatusesMeanWhatTheLifeCyclesSay(t *testing.T) {
 func TestARefundIsReadWhole(t *testing.T) {
 	t.Parallel()
 	raw := []byte(`{"id":"re_1","object":"refund","amount":4200,"currency":"eur","status":"succeeded","created":1772442000,
-		"charge":{"id":"ch_1","object":"charge","livemode":true,"amount":9000,"amount_refunded":4200,"billing_details":{"email":"jane@example.com"}},
+		"charge":{"id":"ch_1","object":"charge","livemode":true,"amount":9000,"amount_captured":9000,"amount_refunded":4200,"billing_details":{"email":"jane@example.com"}},
 		"payment_intent":"pi_1","reason":"requested_by_customer","metadata":{"op_id":"op-1","email":"jane@example.com"},
 		"balance_transaction":{"id":"txn_1","object":"balance_transaction","amount":-4700,"fee":30,"net":-4730,"currency":"usd","description":"Jane"},
 		"destination_details":{"card":{"reference":"123"},"type":"card"},"description":"for Jane"}`)
@@ -111,7 +111,7 @@ func TestARefundIsReadWhole(t *testing.T) {
 		t.Errorf("effect (-want +got):\n%s", diff)
 	}
 	const kept = `{"id":"re_1","object":"refund","status":"succeeded","amount":4200,"currency":"eur","created":1772442000,"metadata":{"op_id":"op-1"},` +
-		`"charge":{"id":"ch_1","livemode":true,"amount_refunded":4200,"amount":9000},"payment_intent":"pi_1",` +
+		`"charge":{"id":"ch_1","livemode":true,"amount_refunded":4200,"amount_captured":9000,"amount":9000},"payment_intent":"pi_1",` +
 		`"balance_transaction":{"id":"txn_1","amount":-4700,"fee":30,"net":-4730,"currency":"usd"},"reason":"requested_by_customer"}`
 	if diff := cmp.Diff(kept, string(o.reduced("op_id"))); diff != "" {
 		t.Errorf("what is kept of the bytes (-want +got):\n%s", diff)

@@ -65,6 +65,7 @@ type Source struct {
 	quietUntil time.Time             // by the clock given to Ask: a 429 asked for silence
 	density    map[groupID]float64   // objects a second, as last seen
 	noSearch   map[groupID]time.Time // where search was refused, and when
+	noExpand   map[groupID]bool      // where the key may not read what would be expanded
 	answered   addressed             // the last list that was answered
 }
 
@@ -101,7 +102,7 @@ func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
 	src := &Source{
 		name: name, system: orElse(s.System, string(name)), marker: orElse(s.Marker, defaultMarker),
 		pageSize: maxPage, timeout: requestTimeout, onRequest: o.OnRequest,
-		density: map[groupID]float64{}, noSearch: map[groupID]time.Time{},
+		density: map[groupID]float64{}, noSearch: map[groupID]time.Time{}, noExpand: map[groupID]bool{},
 		secrets: s.Webhook.Secrets, tolerance: s.Webhook.tolerance(),
 	}
 	if o.PageSize > 0 {

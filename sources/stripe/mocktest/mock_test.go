@@ -32,6 +32,8 @@ const key = "sk_test_TESTONLY"
 // shapes are all requests of the source, as method, path and parameter names.
 var shapes = []string{
 	"GET /v1/account",
+	"GET /v1/charges created[gte] created[lt] limit",
+	"GET /v1/charges created[gte] created[lt] limit starting_after",
 	"GET /v1/charges created[gte] limit",
 	"GET /v1/charges created[gte] limit starting_after",
 	"GET /v1/charges customer limit",
@@ -40,22 +42,89 @@ var shapes = []string{
 	"GET /v1/charges limit payment_intent starting_after",
 	"GET /v1/charges/search limit query",
 	"GET /v1/charges/{id}",
+	"GET /v1/checkout/sessions created[gte] created[lt] limit",
+	"GET /v1/checkout/sessions created[gte] created[lt] limit starting_after",
+	"GET /v1/checkout/sessions created[gte] limit",
+	"GET /v1/checkout/sessions created[gte] limit starting_after",
+	"GET /v1/checkout/sessions customer limit",
+	"GET /v1/checkout/sessions customer limit starting_after",
+	"GET /v1/checkout/sessions limit payment_intent",
+	"GET /v1/checkout/sessions limit payment_intent starting_after",
+	"GET /v1/checkout/sessions limit starting_after subscription",
+	"GET /v1/checkout/sessions limit subscription",
+	"GET /v1/checkout/sessions/{id}",
+	"GET /v1/credit_notes created[gte] created[lt] limit",
+	"GET /v1/credit_notes created[gte] created[lt] limit starting_after",
+	"GET /v1/credit_notes created[gte] limit",
+	"GET /v1/credit_notes created[gte] limit starting_after",
+	"GET /v1/credit_notes customer limit",
+	"GET /v1/credit_notes customer limit starting_after",
+	"GET /v1/credit_notes invoice limit",
+	"GET /v1/credit_notes invoice limit starting_after",
+	"GET /v1/credit_notes/{id}",
+	"GET /v1/customers created[gte] created[lt] limit",
+	"GET /v1/customers created[gte] created[lt] limit starting_after",
+	"GET /v1/customers created[gte] limit",
+	"GET /v1/customers created[gte] limit starting_after",
+	"GET /v1/customers/search limit query",
+	"GET /v1/customers/{id}",
+	"GET /v1/disputes charge limit",
+	"GET /v1/disputes charge limit starting_after",
+	"GET /v1/disputes created[gte] created[lt] limit",
+	"GET /v1/disputes created[gte] created[lt] limit starting_after",
+	"GET /v1/disputes created[gte] limit",
+	"GET /v1/disputes created[gte] limit starting_after",
+	"GET /v1/disputes limit payment_intent",
+	"GET /v1/disputes limit payment_intent starting_after",
+	"GET /v1/disputes/{id}",
 	"GET /v1/events created[gte] limit starting_after types[]",
 	"GET /v1/events created[gte] limit types[]",
+	"GET /v1/invoices created[gte] created[lt] limit",
+	"GET /v1/invoices created[gte] created[lt] limit starting_after",
+	"GET /v1/invoices created[gte] limit",
+	"GET /v1/invoices created[gte] limit starting_after",
+	"GET /v1/invoices customer limit",
+	"GET /v1/invoices customer limit starting_after",
+	"GET /v1/invoices limit starting_after subscription",
+	"GET /v1/invoices limit subscription",
+	"GET /v1/invoices/search limit query",
+	"GET /v1/invoices/{id}",
+	"GET /v1/payment_intents created[gte] created[lt] limit",
+	"GET /v1/payment_intents created[gte] created[lt] limit starting_after",
 	"GET /v1/payment_intents created[gte] limit",
 	"GET /v1/payment_intents created[gte] limit starting_after",
 	"GET /v1/payment_intents customer limit",
 	"GET /v1/payment_intents customer limit starting_after",
 	"GET /v1/payment_intents/search limit query",
 	"GET /v1/payment_intents/{id}",
+	"GET /v1/payouts created[gte] created[lt] limit",
+	"GET /v1/payouts created[gte] created[lt] limit starting_after",
+	"GET /v1/payouts created[gte] limit",
+	"GET /v1/payouts created[gte] limit starting_after",
+	"GET /v1/payouts/{id}",
 	"GET /v1/refunds charge limit",
 	"GET /v1/refunds charge limit starting_after",
+	"GET /v1/refunds created[gte] created[lt] expand[] limit",
+	"GET /v1/refunds created[gte] created[lt] expand[] limit starting_after",
 	"GET /v1/refunds created[gte] limit",
 	"GET /v1/refunds created[gte] limit starting_after",
-	"GET /v1/refunds limit",
 	"GET /v1/refunds limit payment_intent",
 	"GET /v1/refunds limit payment_intent starting_after",
 	"GET /v1/refunds/{id}",
+	"GET /v1/subscriptions created[gte] created[lt] limit starting_after status",
+	"GET /v1/subscriptions created[gte] created[lt] limit status",
+	"GET /v1/subscriptions created[gte] limit starting_after status",
+	"GET /v1/subscriptions created[gte] limit status",
+	"GET /v1/subscriptions customer limit starting_after status",
+	"GET /v1/subscriptions customer limit status",
+	"GET /v1/subscriptions/search limit query",
+	"GET /v1/subscriptions/{id}",
+	"GET /v1/transfers created[gte] created[lt] limit",
+	"GET /v1/transfers created[gte] created[lt] limit starting_after",
+	"GET /v1/transfers created[gte] limit",
+	"GET /v1/transfers created[gte] limit starting_after",
+	"GET /v1/transfers limit",
+	"GET /v1/transfers/{id}",
 }
 
 func TestStripesOwnDescription(t *testing.T) {
@@ -81,6 +150,7 @@ func acceptsOurs(t *testing.T, mock string) {
 		t.Fatal(err)
 	}
 	seed(t, fake, now)
+	list(t, src, now)
 	for _, batch := range batches(now) {
 		ans, err := src.Ask(context.Background(), batch, func() time.Time { return now })
 		if err != nil {
@@ -121,6 +191,24 @@ func refusesOthers(t *testing.T, mock string) {
 	}
 }
 
+// ways are the kinds, with the prefix of their ids and the parents by which each is listed.
+var ways = map[string]struct {
+	prefix  string
+	parents []string
+}{
+	"charge":           {"ch_", []string{"pi_1", "cus_1"}},
+	"checkout_session": {"cs_", []string{"pi_1", "sub_1", "cus_1"}},
+	"credit_note":      {"cn_", []string{"in_1", "cus_1"}},
+	"customer":         {"cus_", nil},
+	"dispute":          {"dp_", []string{"ch_00", "pi_1"}},
+	"invoice":          {"in_", []string{"sub_1", "cus_1"}},
+	"payment_intent":   {"pi_", []string{"cus_1"}},
+	"payout":           {"po_", nil},
+	"refund":           {"re_", []string{"ch_00", "pi_1"}},
+	"subscription":     {"sub_", []string{"cus_1"}},
+	"transfer":         {"tr_", nil},
+}
+
 // seed makes enough of each kind that every list has a second page.
 func seed(t *testing.T, fake *stripetest.Server, now time.Time) {
 	t.Helper()
@@ -130,9 +218,53 @@ func seed(t *testing.T, fake *stripetest.Server, now time.Time) {
 			_, err1 := fake.AddPaymentIntent(stripetest.PaymentIntent{ID: fmt.Sprintf("pi_%02d", i), Account: account, Mode: "test", Amount: 900, Customer: "cus_1", Created: at})
 			_, err2 := fake.AddCharge(stripetest.Charge{ID: fmt.Sprintf("ch_%02d", i), Account: account, Mode: "test", Amount: 900, Customer: "cus_1", PaymentIntent: "pi_1", Created: at})
 			_, err3 := fake.AddRefund(stripetest.Refund{ID: fmt.Sprintf("re_%02d", i), Account: account, Mode: "test", Amount: 100, Charge: "ch_00", PaymentIntent: "pi_1", Created: at})
-			if err := errors.Join(err1, err2, err3); err != nil {
+			err4 := seedResources(fake, i, stripetest.Resource{Account: account, Mode: "test", Amount: 900, Created: at})
+			if err := errors.Join(err1, err2, err3, err4); err != nil {
 				t.Fatal(err)
 			}
+		}
+	}
+}
+
+// seedResources makes one of each kind that no request makes.
+func seedResources(fake *stripetest.Server, i int, like stripetest.Resource) error {
+	var faults []error
+	for _, kind := range []string{"checkout.session", "credit_note", "customer", "dispute", "invoice", "payout", "subscription", "transfer"} {
+		r := like
+		r.Kind, r.ID = kind, fmt.Sprintf("%s%02d", ways[strings.ReplaceAll(kind, ".", "_")].prefix, i)
+		r.Fields = map[string]any{}
+		switch kind {
+		case "checkout.session":
+			r.Fields = map[string]any{"customer": "cus_1", "payment_intent": "pi_1", "subscription": "sub_1"}
+		case "credit_note":
+			r.Fields = map[string]any{"customer": "cus_1", "invoice": "in_1"}
+		case "dispute":
+			r.Fields = map[string]any{"charge": "ch_00", "payment_intent": "pi_1"}
+		case "invoice":
+			r.Fields = map[string]any{"customer": "cus_1", "subscription": "sub_1"}
+		case "subscription":
+			r.Fields = map[string]any{"customer": "cus_1"}
+		}
+		_, err := fake.AddResource(r)
+		faults = append(faults, err)
+	}
+	return errors.Join(faults...)
+}
+
+// list reads two pages of each list.
+func list(t *testing.T, src *stripe.Source, now time.Time) {
+	t.Helper()
+	for _, l := range src.Lists(slices.Collect(maps.Keys(ways))) {
+		cursor := ""
+		for range 2 {
+			p, err := src.Page(t.Context(), l, recon.Window{From: now.Add(-time.Hour), To: now}, cursor, func() time.Time { return now })
+			if err != nil {
+				t.Fatal(err)
+			}
+			if p.Look.Outcome != recon.Found || p.Next == "" {
+				t.Errorf("page of %v is %s, %s", l, p.Look.Outcome, p.Look.Detail)
+			}
+			cursor = p.Next
 		}
 	}
 }
@@ -146,14 +278,15 @@ func batches(now time.Time) [][]sources.Question {
 	}
 	var list [][]sources.Question
 	for _, account := range []string{"acct_1", "acct_shop"} {
-		for kind, prefix := range map[string]string{"refund": "re_", "charge": "ch_", "payment_intent": "pi_"} {
+		for _, kind := range slices.Sorted(maps.Keys(ways)) {
+			way := ways[kind]
 			list = append(list,
 				ask(kind, account, func(*sources.Question) {}),
-				ask(kind, account, func(q *sources.Question) { q.EffectID = prefix + "05" }),
+				ask(kind, account, func(q *sources.Question) { q.EffectID = way.prefix + "05" }),
 				ask(kind, account, func(q *sources.Question) { q.Key, q.Marks = "no-such-key", []recon.Mark{recon.MarkKey} }))
-		}
-		for _, way := range [][2]string{{"refund", "ch_00"}, {"refund", "pi_1"}, {"charge", "pi_1"}, {"charge", "cus_1"}, {"payment_intent", "cus_1"}} {
-			list = append(list, ask(way[0], account, func(q *sources.Question) { q.Parent = way[1] }))
+			for _, parent := range way.parents {
+				list = append(list, ask(kind, account, func(q *sources.Question) { q.Parent = parent }))
+			}
 		}
 	}
 	return list
@@ -196,13 +329,14 @@ func (c *tee) RoundTrip(req *http.Request) (*http.Response, error) {
 // shapeOf names a request by method, path and parameters, without their values.
 func shapeOf(req *http.Request) string {
 	path := req.URL.Path
-	if dir, last := filepath.Split(path); strings.Count(path, "/") == 3 && last != "search" {
+	deep := strings.Count(strings.Replace(path, "/checkout/sessions", "/sessions", 1), "/")
+	if dir, last := filepath.Split(path); deep == 3 && last != "search" {
 		path = dir + "{id}"
 	}
 	names := map[string]bool{}
 	for name := range req.URL.Query() {
-		if strings.HasPrefix(name, "types[") {
-			name = "types[]"
+		if list, _, ok := strings.Cut(name, "["); ok && list != "created" {
+			name = list + "[]"
 		}
 		names[name] = true
 	}
