@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
@@ -268,6 +269,52 @@ func TestARowThatTheDatabaseRefusesStopsNoOther(t *testing.T) {
 	}
 	if counts(r) != "8 = 4 + 0 + 1 + 3" || !slices.Equal(refused, []int{3, 6, 8}) || len(w.shelf()) != 4 {
 		t.Errorf("got %s, refused lines %v, %d stored", counts(r), refused, len(w.shelf()))
+	}
+}
+
+// A schedule that fires twice brings the same file in twice at the same moment: every
+// effect is there once, and each row was counted by one of the two.
+func TestB114_TheSameFileTwiceAtOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var effects []recon.Effect
+	for i := range 3000 {
+		effects = append(effects, toldEffect(fmt.Sprintf("re_%04d", i), recon.Completed))
+	}
+	results := make(chan ledger.ImportResult, 2)
+	var both errgroup.Group
+	for range 2 {
+		both.Go(func() error {
+			r, err := w.importEffects(&effectFile{lines: rowsOf(effects...)}, false)
+			results <- r
+			return err
+		})
+	}
+	if err := both.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	a, b := <-results, <-results
+	if a.Imported+b.Imported != 3000 || a.Repeated+b.Repeated != 3000 || len(w.shelf()) != 3000 {
+		t.Errorf("got %s and %s, %d stored", counts(a), counts(b), len(w.shelf()))
+	}
+}
+
+// One thing that fails every day is as many effects as there are rows, however alike
+// they are: what keeps failing is told by their number.
+func TestB58_TheSameFailureTwentyEightTimes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var effects []recon.Effect
+	for i := range 28 {
+		effects = append(effects, toldEffect(fmt.Sprintf("ch_%d", i), recon.EffectFailed, func(e *recon.Effect) {
+			e.Kind, e.Target, e.CreatedAt = "charge", "subscription:7", t0.AddDate(0, 0, -i)
+		}))
+	}
+	if got := counts(w.bring(effects...)); got != "28 = 28 + 0 + 0 + 0" {
+		t.Errorf("got %s", got)
+	}
+	if got := counts(w.bring(effects[3:]...)); got != "25 = 0 + 25 + 0 + 0" {
+		t.Errorf("an overlapping export: %s", got)
 	}
 }
 
