@@ -114,6 +114,9 @@ func (l *Ledger) cases(ctx context.Context, sql string, args ...any) ([]recon.Ca
 	if err := l.addEffects(ctx, cases); err != nil {
 		return nil, err
 	}
+	if err := l.addRepaid(ctx, cases); err != nil {
+		return nil, err
+	}
 	if err := l.addLate(ctx, cases); err != nil {
 		return nil, err
 	}

@@ -58,7 +58,9 @@ type Judged struct {
 	// Kept is the effect that stands for the operation; zero where there is none.
 	Kept     recon.EffectIdentity
 	Findings []recon.Finding
-	Reason   string
+	// Explained are effects that gave back what was done once too often.
+	Explained []recon.EffectIdentity
+	Reason    string
 }
 
 // Judge sorts one operation into its class, without deciding anything, and tells the
@@ -66,7 +68,7 @@ type Judged struct {
 // one look, so an old unknown without effect is unresolved there and not missing.
 func Judge(c recon.Case, now time.Time, place Place) Judged {
 	v := newView(c, now)
-	j := Judged{Class: v.class(place)}
+	j := Judged{Class: v.class(place), Explained: v.repaid}
 	j.Findings = v.findingsOf(j.Class)
 	if k := v.kept(); k != nil {
 		j.Kept = k.effect.Identity()

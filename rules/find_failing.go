@@ -3,8 +3,10 @@ package rules
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -56,13 +58,37 @@ func Failing(failures []Failure) []recon.Finding {
 	return findings
 }
 
+// fees says what the failures cost, where the provider shows it: each try may be charged.
+func fees(list []Failure) string {
+	sums := map[string]int64{}
+	for _, x := range list {
+		currency := x.Effect.Settlement.Currency
+		if currency == "" {
+			currency = x.Effect.Money.Currency
+		}
+		if x.Effect.Fee != nil && currency != "" {
+			sums[currency] += *x.Effect.Fee
+		}
+	}
+	var texts []string
+	for _, currency := range slices.Sorted(maps.Keys(sums)) {
+		if sums[currency] != 0 {
+			texts = append(texts, recon.Money{Minor: sums[currency], Currency: currency}.Text(nil))
+		}
+	}
+	if len(texts) == 0 {
+		return ""
+	}
+	return " The fees add up to " + strings.Join(texts, ", ") + "."
+}
+
 // failingFinding is about the failures from the first of three that came close.
 func failingFinding(target string, list []Failure) recon.Finding {
 	first := list[0].Effect
 	f := recon.Finding{
 		Kind: recon.FindFailing, Certainty: recon.Proof, Source: first.Source, Money: first.Money, Operations: []recon.OperationID{},
 		Reason: fmt.Sprintf("The %s for %s failed %d times since %s; the last time at %s.", recon.Noun(first.Kind), target,
-			len(list), recon.TimeText(first.CreatedAt, nil), recon.TimeText(list[len(list)-1].Effect.CreatedAt, nil)),
+			len(list), recon.TimeText(first.CreatedAt, nil), recon.TimeText(list[len(list)-1].Effect.CreatedAt, nil)) + fees(list),
 		Observed: []recon.Difference{{Field: "failures", Theirs: strconv.Itoa(len(list))}},
 	}
 	for _, x := range list[:failingAfter] {

@@ -157,8 +157,8 @@ func (v *view) past(f recon.Finding, said conclusion) bool {
 func (v *view) liveOf(f recon.Finding) int {
 	n := 0
 	for _, ref := range f.Effects {
-		known := slices.ContainsFunc(v.linked, func(p pair) bool { return p.effect.Ref() == ref && !p.effect.Status.Live() })
-		if !known {
+		is := func(p pair) bool { return p.effect.Ref() == ref }
+		if !slices.ContainsFunc(v.linked, is) || slices.ContainsFunc(v.live, is) {
 			n++
 		}
 	}

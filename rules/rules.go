@@ -16,7 +16,7 @@ type rule struct {
 // conclusion is what a rule says; Decide makes a decision of it.
 type conclusion struct {
 	to       recon.State
-	main     *pair // the effect that stands for the operation
+	main     *pair  // the effect that stands for the operation
 	effectID string // what to look for by id, where no effect was seen yet
 	code     string
 	release  bool
@@ -34,7 +34,7 @@ var deciding = []rule{
 }
 
 // finding lists the rules that look across operations (find_<name>.go).
-var finding = []string{"failing", "orphan", "suspected_duplicate"}
+var finding = []string{"failing", "orphan", "parent_total", "suspected_duplicate"}
 
 // Names gives the names of all rules, each with its page in docs/rules.
 func Names() []string {

@@ -21,12 +21,13 @@ type view struct {
 	c   recon.Case
 	now time.Time
 
-	linked []pair // proof and strong, by created_at and id
-	hints  []pair // suggestions
-	live   []pair // linked, in flight or completed
-	equal  []pair // live, without differences
-	done   []pair // equal and completed; parts of a group only when all of them are
-	copies int    // live effects that each stand for the operation; the parts of a group are one
+	linked []pair                 // proof and strong, by created_at and id
+	hints  []pair                 // suggestions
+	live   []pair                 // linked, in flight or completed
+	equal  []pair                 // live, without differences
+	done   []pair                 // equal and completed; parts of a group only when all of them are
+	repaid []recon.EffectIdentity // what gave back an effect that was done once too often
+	copies int                    // live effects that each stand for the operation; the parts of a group are one
 
 	heard  bool // the source answered a look of this pass
 	blind  bool // nothing could be asked in this pass
@@ -91,6 +92,7 @@ func (v *view) sortMatches() {
 			}
 		}
 	}
+	v.dropRepaid()
 	v.joinParts()
 }
 

@@ -3,6 +3,7 @@ package sweep
 import (
 	"hash/maphash"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/matchers"
@@ -19,16 +20,18 @@ type comparison struct {
 	heard    map[string]bool               // systems of which an effect was read
 	ours     map[recon.EffectIdentity]bool // places (identity without id) that are ours
 
-	pairing  matchers.Pairing
-	links    [][]matchers.Link      // by operation
-	linkOf   []int32                // by effect: place in pairing.Links, or -1
-	groupOf  map[int32][]int32      // by effect of a group: places in pairing.Grouped
-	hintsOf  map[int32][]int32      // by effect: places in pairing.Suggestions
-	judged   map[int32]rules.Judged // operations that are not plainly matched
-	classes  CompareClasses
-	counted  [2]int // operations, effects
-	findings []recon.Finding
-	told     map[string]bool // fingerprints of findings on several operations
+	pairing   matchers.Pairing
+	links     [][]matchers.Link      // by operation
+	linkOf    []int32                // by effect: place in pairing.Links, or -1
+	groupOf   map[int32][]int32      // by effect of a group: places in pairing.Grouped
+	hintsOf   map[int32][]int32      // by effect: places in pairing.Suggestions
+	judged    map[int32]rules.Judged // operations that are not plainly matched
+	classes   CompareClasses
+	counted   [2]int // operations, effects
+	findings  []recon.Finding
+	told      map[string]bool    // fingerprints of findings on several operations
+	repaying  map[string][]int32 // effects that give something back, by parent; nil: not looked for yet
+	explained map[recon.EffectIdentity]bool
 }
 
 // brief is what a policy belongs to.
@@ -46,7 +49,7 @@ func newComparison(o CompareOptions, in compareInput) *comparison {
 		heard: map[string]bool{}, ours: map[recon.EffectIdentity]bool{},
 		groupOf: map[int32][]int32{}, hintsOf: map[int32][]int32{}, judged: map[int32]rules.Judged{},
 		classes: CompareClasses{Operations: map[rules.Class]int{}, Effects: map[rules.Class]int{}},
-		told:    map[string]bool{},
+		told:    map[string]bool{}, explained: map[recon.EffectIdentity]bool{},
 	}
 	for _, k := range rules.OperationClasses {
 		c.classes.Operations[k] = 0
@@ -195,6 +198,9 @@ func (c *comparison) judgeOperations() {
 			j := c.judge(i, slices.Concat(c.links[i], hints[i]))
 			c.judged[int32(i)] = j
 			c.tell(j.Findings)
+			for _, id := range j.Explained {
+				c.explained[id] = true
+			}
 		}
 		if c.window.Contains(op.CreatedAt) {
 			c.classes.Operations[c.operationClass(i)]++
@@ -240,6 +246,9 @@ func (c *comparison) judge(i int, links []matchers.Link) rules.Judged {
 		e := c.in.effects[l.Effect]
 		kase.Effects = append(kase.Effects, *e)
 		kase.Matches = append(kase.Matches, c.match(l))
+	}
+	if len(c.links[i]) > 1 {
+		kase.Effects = c.withRepayments(kase.Effects)
 	}
 	place := rules.PlaceSeen
 	if !c.heard[systemOf(&kase.Policy, op.Source)] || unshown(c.o.EffectsFormat, kase.Policy.Effect) != "" {
@@ -306,10 +315,52 @@ func (c *comparison) ownership(e *recon.Effect) rules.Ownership {
 			return rules.Explained
 		}
 	}
+	if c.explained[e.Identity()] || c.releases(e) {
+		return rules.Explained
+	}
 	if !c.ours[recon.EffectIdentity{System: e.System, Account: e.Account, Mode: e.Mode}] {
 		return rules.NotOurs
 	}
 	return rules.Ours
+}
+
+// releases reports whether the effect is what a capture of ours left of a hold.
+func (c *comparison) releases(e *recon.Effect) bool {
+	for n := -1; n < len(e.OtherParents); n++ {
+		of := e.Identity()
+		if of.ID = e.Parent; n >= 0 {
+			of.ID = e.OtherParents[n]
+		}
+		at, known := c.in.places.at[c.in.places.key(of)]
+		if known && c.linkOf[at] >= 0 && rules.Releases(*e, *c.in.effects[at]) {
+			return true
+		}
+	}
+	return false
+}
+
+// withRepayments adds what gives back some of the effects: a refund of a charge that was
+// made twice ends the duplicate.
+func (c *comparison) withRepayments(effects []recon.Effect) []recon.Effect {
+	if c.repaying == nil {
+		c.repaying = map[string][]int32{}
+		for i, e := range c.in.effects {
+			if e.Kind != "refund" && !strings.HasSuffix(e.Kind, "reversal") {
+				continue
+			}
+			for _, parent := range append([]string{e.Parent}, e.OtherParents...) {
+				if parent != "" {
+					c.repaying[parent] = append(c.repaying[parent], int32(i))
+				}
+			}
+		}
+	}
+	for _, of := range effects {
+		for _, i := range c.repaying[of.ID] {
+			effects = append(effects, *c.in.effects[i])
+		}
+	}
+	return effects
 }
 
 // grace is how long an effect of this source and kind may wait for its operation.
@@ -330,6 +381,27 @@ func (c *comparison) grace(e *recon.Effect) time.Duration {
 func (c *comparison) findAcross() {
 	c.findings = append(c.findings, rules.SuspectedDuplicates(c.done())...)
 	c.findings = append(c.findings, rules.Failing(c.failures())...)
+	c.findings = append(c.findings, rules.ParentTotals(c.children())...)
+}
+
+// children gives the effects under parents of which one shows the parent's own total.
+func (c *comparison) children() []recon.Effect {
+	totals := map[string]bool{}
+	for _, e := range c.in.effects {
+		if e.ParentTotal != nil && e.Parent != "" {
+			totals[e.Parent] = true
+		}
+	}
+	if len(totals) == 0 {
+		return nil
+	}
+	var children []recon.Effect
+	for i, e := range c.in.effects {
+		if totals[e.Parent] && (c.linkOf[i] >= 0 || c.ownership(e) != rules.NotOurs) {
+			children = append(children, *e)
+		}
+	}
+	return children
 }
 
 // done gives the operations with completed effects of which another one has the same

@@ -121,6 +121,15 @@ func TestCompareRefusesWithFileAndLine(t *testing.T) {
 
 func TestCompareSorts(t *testing.T) {
 	t.Parallel()
+	charge := func(more string) string {
+		return strings.Replace(op("op_1", "succeeded", `,"amount":4200,"currency":"EUR"`+more), "refund.create", "charge.create", 1)
+	}
+	paid := func(id string) string {
+		return strings.Replace(eff(id, "completed", `,"reference":"op_1","amount":4200,"currency":"EUR"`), `"refund"`, `"charge"`, 1)
+	}
+	back := func(id, more string) string {
+		return strings.Replace(eff(id, "completed", more), "10:00:05Z", "11:00:00Z", 1)
+	}
 	ours := `,"reference":"op_1"`
 	tests := []struct {
 		name                string
@@ -148,8 +157,17 @@ func TestCompareSorts(t *testing.T) {
 			classes{"failed": 1}, classes{"not_ours": 1}, nil},
 		{"an effect that follows from another as explained", lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", ours), eff("re_2", "completed", `,"caused_by":"re_1"`)),
 			classes{"matched": 1}, classes{"matched": 1, "explained": 1}, nil},
+		{"a charge made twice and refunded once as matched", lines(charge("")), lines(paid("ch_1"), paid("ch_2"), back("re_1", `,"parent":"ch_2","amount":4200,"currency":"EUR"`)),
+			classes{"matched": 1}, classes{"matched": 2, "explained": 1}, nil},
+		{"a charge made twice and refunded in part as duplicate", lines(charge("")), lines(paid("ch_1"), paid("ch_2"), back("re_1", `,"parent":"ch_2","amount":4100,"currency":"EUR"`)),
+			classes{"duplicate": 1}, classes{"matched": 1, "duplicate": 1, "orphan": 1}, []string{"duplicate proof [op_1] [ch_1 ch_2]", "orphan proof [] [re_1]"}},
+		{"a single charge that was refunded by hand as matched, and the refund as orphan", lines(charge("")), lines(paid("ch_1"), back("re_1", `,"parent":"ch_1","amount":4200,"currency":"EUR"`)),
+			classes{"matched": 1}, classes{"matched": 1, "orphan": 1}, []string{"orphan proof [] [re_1]"}},
 		{"an effect that follows from an unknown one as orphan", lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", ours), eff("re_2", "completed", `,"caused_by":"re_9"`)),
 			classes{"matched": 1}, classes{"matched": 1, "orphan": 1}, []string{"orphan proof [] [re_2]"}},
+		{"a parent whose total differs, and changes no class", lines(op("op_1", "succeeded", "")),
+			lines(eff("re_1", "completed", ours+`,"parent":"ch_1","amount":2000,"currency":"EUR","parent_total":3000`)),
+			classes{"matched": 1}, classes{"matched": 1}, []string{"mismatch proof [] [re_1]"}},
 		{"a failed effect without operation as failed", lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", ours), eff("re_2", "failed", "")),
 			classes{"matched": 1}, classes{"matched": 1, "failed": 1}, nil},
 		{"a charge that carries our reference as nobody's", lines(op("op_1", "succeeded", "")),
@@ -207,6 +225,24 @@ func TestB02_ARefundByHandIsAnOrphanWithWhatAPersonNeeds(t *testing.T) {
 	want := "A refund of 15.00 EUR under ch_B (completed) was made at 2026-03-10 10:00:05 UTC by ana and no operation explains it."
 	if r.Findings[0].Reason != want {
 		t.Errorf("reason %q\nwant   %q", r.Findings[0].Reason, want)
+	}
+}
+
+func TestB60_WhatACaptureReleasesOfAHoldIsNoOrphan(t *testing.T) {
+	t.Parallel()
+	capture := strings.Replace(op("op_1", "succeeded", `,"amount":1500,"currency":"EUR"`), "refund.create", "charge.capture", 1)
+	made := strings.Replace(eff("ch_Z", "completed", `,"reference":"op_1","amount":1500,"currency":"EUR"`), `"refund"`, `"charge"`, 1)
+	rest := `,"parent":"ch_Z","amount":500,"currency":"EUR"`
+	r := mustCompare(t, lines(capture), lines(made, eff("re_Z1", "completed", rest)))
+	wantClasses(t, r, classes{"matched": 1}, classes{"matched": 1, "explained": 1})
+	wantFindings(t, r)
+	for name, other := range map[string]string{
+		"later": strings.Replace(eff("re_Z1", "completed", rest), "10:00:05Z", "10:00:09Z", 1), "by somebody": eff("re_Z1", "completed", rest+`,"created_by":"ana"`),
+		"of nothing that we captured": eff("re_Z1", "completed", strings.Replace(rest, "ch_Z", "ch_Y", 1)), "by its own mark": eff("re_Z1", "completed", rest+`,"reference":"op_9"`),
+	} {
+		if r := mustCompare(t, lines(capture), lines(made, other)); r.Classes.Effects["orphan"] != 1 {
+			t.Errorf("%s: %v", name, only(r.Classes.Effects))
+		}
 	}
 }
 
