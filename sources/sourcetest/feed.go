@@ -126,8 +126,8 @@ func feedResumes(t *testing.T, b *bench) {
 		src, _ = b.feeder(t, 2)
 		b.Break(fault, 1)
 		first, cursor, blind := b.readFeed(t, src, w, "")
-		if p := b.feedPage(t, src, w, cursor); p.Look.Outcome != recon.Blind || !blind || len(first) != 2 {
-			t.Errorf("%s on page 2: %d events were read, and the page is %s", fault, len(first), p.Look.Outcome)
+		if !blind || len(first) != 2 {
+			t.Errorf("%s on page 2: %d events were read, blind %t", fault, len(first), blind)
 		}
 		another, _ := b.feeder(t, 3)
 		if p := b.feedPage(t, another, w, cursor); !slices.Contains(kinds, sources.Kind(p.Look.Fault)) {

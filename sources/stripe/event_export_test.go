@@ -1,6 +1,10 @@
 package stripe
 
-import "strings"
+import (
+	"maps"
+	"slices"
+	"strings"
+)
 
 // Needed are the fields without which an event's object of a kind is read, but for those
 // that another one may stand for.
@@ -15,4 +19,4 @@ func Needed(kind string) []string {
 }
 
 // KindNames are all kinds.
-func KindNames() []string { return kindNames() }
+func KindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
