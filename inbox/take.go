@@ -4,6 +4,8 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -56,9 +58,10 @@ func (s *Store) Take(ctx context.Context, source recon.SourceName, now time.Time
 const finishSQL = `
 UPDATE reconciler.events e
 SET state = r.state, done_at = CASE WHEN r.state = 'done' THEN $2::timestamptz END, last_error = nullif(r.error, ''),
-	next_try = CASE WHEN r.state = 'waiting' THEN r.next_try ELSE e.next_try END
-FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::timestamptz[], $10::integer[])
-	AS r (system, account, mode, id, state, error, next_try, attempt)
+	next_try = CASE WHEN r.state = 'waiting' THEN r.next_try ELSE e.next_try END,
+	about = CASE WHEN r.about = '' THEN e.about ELSE string_to_array(r.about, chr(31)) END
+FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[], $9::timestamptz[], $10::integer[], $11::text[])
+	AS r (system, account, mode, id, state, error, next_try, attempt, about)
 WHERE e.tenant = $1 AND e.system = r.system AND e.account = r.account AND e.mode = r.mode AND e.id = r.id
 	AND e.state IN ('new', 'waiting') AND e.attempts = r.attempt`
 
@@ -67,6 +70,9 @@ type Ending struct {
 	Of      Taken
 	Foreign bool  // it is none of the source's: never to be taken in
 	Err     error // nil: done. It is shown to people: without secrets and personal data
+	// About are the ids of objects and the references that the event told of, so that its
+	// bytes can be erased with them.
+	About []string
 }
 
 // State says where the event stands after this ending.
@@ -90,7 +96,7 @@ func (s *Store) Finish(ctx context.Context, now time.Time, endings []Ending) err
 	}
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	var texts [6][]string
+	var texts [7][]string
 	var next []time.Time
 	var attempts []int32
 	for _, e := range endings {
@@ -99,14 +105,31 @@ func (s *Store) Finish(ctx context.Context, now time.Time, endings []Ending) err
 			fault = recon.Printable(e.Err.Error())
 			fault = fault[:min(len(fault), maxError)]
 		}
-		for i, v := range []string{name.System, name.Account, name.Mode, name.ID, string(e.State()), fault} {
+		for i, v := range []string{name.System, name.Account, name.Mode, name.ID, string(e.State()), fault, aboutText(e.About)} {
 			texts[i] = append(texts[i], v)
 		}
 		next, attempts = append(next, stored(now.Add(waitAfter(e.Of.Attempt)))), append(attempts, int32(e.Of.Attempt))
 	}
-	_, err := s.pool.Exec(ctx, finishSQL, s.tenant, stored(now), texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], next, attempts)
+	_, err := s.pool.Exec(ctx, finishSQL, s.tenant, stored(now), texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], next, attempts, texts[6])
 	return s.fault(fmt.Sprintf("finish %d events", len(endings)), err)
 }
+
+// separator cannot stand in an id or reference that is text for people.
+const separator = "\x1f"
+
+// aboutText is a list as one text: arrays of arrays do not pass to a database.
+func aboutText(about []string) string {
+	var kept []string
+	for _, a := range about {
+		if a != "" && len(a) <= maxAbout && !strings.ContainsAny(a, separator+"\x00") && !slices.Contains(kept, a) {
+			kept = append(kept, a)
+		}
+	}
+	return strings.Join(kept, separator)
+}
+
+// maxAbout bounds one entry; longer texts name nothing of ours.
+const maxAbout = 1024
 
 // waitAfter doubles with every attempt.
 func waitAfter(attempt int) time.Duration {

@@ -153,6 +153,7 @@ type blobRow struct {
 	id    string
 	salt  []byte
 	bytes []byte
+	about string // the effect that it shows, by which it is found to be erased
 }
 
 // arrange merges what was seen into what is stored, and links what the surviving
@@ -284,9 +285,14 @@ func (s *shelf) keepRaw(raw []Raw) error {
 		salt := make([]byte, 16)
 		rand.Read(salt)
 		row.BlobID = id.String()
-		s.blobs = append(s.blobs, blobRow{id: row.BlobID, salt: salt, bytes: r.Bytes})
+		s.blobs = append(s.blobs, blobRow{id: row.BlobID, salt: salt, bytes: r.Bytes, about: aboutEffect(r.Effect)})
 	}
 	return nil
+}
+
+// aboutEffect names an effect in one text.
+func aboutEffect(id recon.EffectIdentity) string {
+	return strings.Join([]string{id.System, id.Account, id.Mode, id.ID}, " ")
 }
 
 // link gives an effect to an operation. The caller has made sure that nobody else

@@ -124,9 +124,10 @@ func ours(err error) bool {
 		abandoned *AbandonedError
 		missing   *NotFoundError
 		usage     *UsageError
+		open      *OpenOperationsError
 	)
 	return errors.As(err, &fault) || errors.As(err, &held) || errors.As(err, &stale) || errors.As(err, &running) ||
-		errors.As(err, &tick) || errors.As(err, &abandoned) || errors.As(err, &missing) || errors.As(err, &usage)
+		errors.As(err, &tick) || errors.As(err, &abandoned) || errors.As(err, &missing) || errors.As(err, &usage) || errors.As(err, &open)
 }
 
 // kindOf sorts SQLSTATEs by what an operator can do about them.

@@ -101,10 +101,11 @@ func (l *Ledger) saveLooks(ctx context.Context, tx pgx.Tx, b *Batch, blobs []blo
 	if err != nil {
 		return err
 	}
-	ids, salts, bytes := make([]string, len(blobs)), make([][]byte, len(blobs)), make([][]byte, len(blobs))
+	ids, about := make([]string, len(blobs)), make([]string, len(blobs))
+	salts, bytes := make([][]byte, len(blobs)), make([][]byte, len(blobs))
 	for i, r := range blobs {
-		ids[i], salts[i], bytes[i] = r.id, r.salt, r.bytes
+		ids[i], salts[i], bytes[i], about[i] = r.id, r.salt, r.bytes, r.about
 	}
-	_, err = tx.Exec(ctx, saveLooksSQL, l.tenant, b.RunID, looksJSON, coverageJSON, ids, salts, bytes)
+	_, err = tx.Exec(ctx, saveLooksSQL, l.tenant, b.RunID, looksJSON, coverageJSON, ids, salts, bytes, about)
 	return err
 }

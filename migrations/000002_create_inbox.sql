@@ -21,6 +21,7 @@ CREATE TABLE reconciler.events (
     last_error       text,
     done_at          timestamptz,
     blob_id          text,
+    about            text[]      NOT NULL DEFAULT '{}',
     body_hash        bytea       NOT NULL,
     CONSTRAINT events_pkey PRIMARY KEY (tenant, system, account, mode, id),
     CONSTRAINT events_state_known CHECK (state IN ('new', 'waiting', 'done', 'failed', 'ignored')),
@@ -40,6 +41,9 @@ CREATE INDEX events_received ON reconciler.events (tenant, received_at);
 CREATE INDEX events_failed ON reconciler.events (tenant, received_at) WHERE state = 'failed';
 -- Bytes that are dropped when they are old.
 CREATE INDEX events_raw ON reconciler.events (tenant, received_at) WHERE blob_id IS NOT NULL;
+-- Bytes that are erased with what they are about.
+CREATE INDEX events_about ON reconciler.events USING gin (about) WHERE blob_id IS NOT NULL;
+COMMENT ON COLUMN reconciler.events.about IS 'Ids of the objects and references that it told of, known once it was taken in.';
 COMMENT ON TABLE reconciler.events IS 'What providers told, once each. The bytes as they came are in blobs; body_hash is sha256(salt || bytes).';
 COMMENT ON COLUMN reconciler.events.deliveries IS 'How often it was delivered; 0: it was never delivered and was read from the provider''s list of events.';
 COMMENT ON COLUMN reconciler.events.state IS
@@ -77,9 +81,15 @@ CREATE TABLE reconciler.wanted (
 CREATE INDEX wanted_due ON reconciler.wanted (tenant, source, next_try);
 COMMENT ON TABLE reconciler.wanted IS 'Objects that an event told of without showing them: the next sweep of their source reads them.';
 
+-- The bytes of an effect, older ones too, are found to be erased.
+ALTER TABLE reconciler.blobs ADD COLUMN about text;
+CREATE INDEX blobs_about ON reconciler.blobs (tenant, about) WHERE about IS NOT NULL AND bytes IS NOT NULL;
+COMMENT ON COLUMN reconciler.blobs.about IS 'The effect that the bytes show: system, account, mode and id, a space between; null for events.';
+
 -- Effects of which two tellings disagree: the next sweep reads them.
 CREATE INDEX effects_needs_read ON reconciler.effects (tenant, source, system, account, mode, id) WHERE needs_read;
 
 -- +goose Down
 DROP INDEX reconciler.effects_needs_read;
+ALTER TABLE reconciler.blobs DROP COLUMN about;
 DROP TABLE reconciler.wanted, reconciler.feeds, reconciler.events;

@@ -37,6 +37,8 @@ var grants = map[string][]string{
 			TO reconciler_daemon`,
 		`GRANT SELECT ON ALL TABLES IN SCHEMA reconciler TO reconciler_daemon`,
 		`GRANT INSERT ON reconciler.journal, reconciler.looks, reconciler.effect_changes TO reconciler_daemon`,
+		// So that personal data is erased from them too.
+		`GRANT UPDATE (before, after) ON reconciler.effect_changes TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE ON reconciler.policies, reconciler.operations, reconciler.checks, reconciler.effects,
 			reconciler.findings, reconciler.notices, reconciler.incidents, reconciler.runs, reconciler.source_state, reconciler.blobs,
 			reconciler.events, reconciler.feeds, reconciler.audit_lists TO reconciler_daemon`,

@@ -167,6 +167,15 @@ type lesson struct {
 	shown sources.Shown
 }
 
+// about lists the ids of what an event tells, and the references.
+func (l lesson) about() []string {
+	var ids []string
+	for _, e := range named([]lesson{l}) {
+		ids = append(ids, e.ID, strings.TrimSpace(e.Reference))
+	}
+	return ids
+}
+
 // read decodes events. Those that cannot be, or need not be, end here.
 func (i *Intake) read(s IntakeSource, taken []inbox.Taken) (lessons []lesson, endings []inbox.Ending) {
 	sheet := s.Sheet()
@@ -225,7 +234,7 @@ func (i *Intake) learn(ctx context.Context, lessons []lesson, now time.Time, out
 				return nil, fault
 			}
 		}
-		endings = append(endings, inbox.Ending{Of: l.of, Err: fault})
+		endings = append(endings, inbox.Ending{Of: l.of, Err: fault, About: l.about()})
 	}
 	return endings, nil
 }

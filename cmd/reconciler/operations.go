@@ -41,7 +41,7 @@ func newOperationsCommand(a *app) *cobra.Command {
 	verify := &cobra.Command{
 		Use: "verify [ID]...", Short: "Check the hash chains of these operations, or of all", RunE: a.verb(a.operationsVerify),
 	}
-	return group("operations", "Open, import, list, show or verify operations", open, importing, a.newOperationsList(), show, verify)
+	return group("operations", "Open, import, list, show, verify or erase operations", open, importing, a.newOperationsList(), show, verify, a.newOperationsErase())
 }
 
 func (a *app) newOperationsList() *cobra.Command {

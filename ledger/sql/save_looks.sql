@@ -1,4 +1,4 @@
--- Appends evidence. $1 tenant  $2 run  $3 looks  $4 coverage  $5..$7 blobs
+-- Appends evidence. $1 tenant  $2 run  $3 looks  $4 coverage  $5..$8 blobs
 -- DO NOTHING, since DO UPDATE would fire the triggers that keep evidence unchanged.
 WITH looks AS (
     INSERT INTO reconciler.looks (tenant, look_id, source, method, outcome, kind, account, mode, effect_id, key,
@@ -20,7 +20,7 @@ coverage AS (
         window_from timestamptz, window_to timestamptz, at timestamptz)
     ON CONFLICT (tenant, look_id, kind, account, mode) DO NOTHING
 )
-INSERT INTO reconciler.blobs (tenant, id, salt, bytes)
-SELECT $1, b.id, b.salt, b.bytes
-FROM unnest($5::text[], $6::bytea[], $7::bytea[]) AS b (id, salt, bytes)
+INSERT INTO reconciler.blobs (tenant, id, salt, bytes, about)
+SELECT $1, b.id, b.salt, b.bytes, b.about
+FROM unnest($5::text[], $6::bytea[], $7::bytea[], $8::text[]) AS b (id, salt, bytes, about)
 ON CONFLICT (tenant, id) DO NOTHING
