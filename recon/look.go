@@ -1,6 +1,9 @@
 package recon
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // Outcome is the answer to a look. Absent and Blind are never the same value: the
 // first says "not there", the second "could not look".
@@ -113,10 +116,14 @@ const (
 type Ability struct {
 	Method      Method      `json:"method"`
 	Consistency Consistency `json:"consistency"`
-	Lag         Duration    `json:"lag"`     // longest time until what exists is seen by this method
-	NeedsMark   []Mark      `json:"marks"`   // any one of these must really have been sent to be found
-	History     Duration    `json:"history"` // how far back it sees; 0 = for ever
+	Lag         Duration    `json:"lag"`             // longest time until what exists is seen by this method
+	NeedsMark   []Mark      `json:"marks"`           // any one of these must really have been sent to be found
+	History     Duration    `json:"history"`         // how far back it sees; 0 = for ever
+	Kinds       []string    `json:"kinds,omitempty"` // of effects that it finds; none named = all of the source's
 }
+
+// Finds reports whether effects of a kind are found by the ability's method.
+func (a Ability) Finds(kind string) bool { return len(a.Kinds) == 0 || slices.Contains(a.Kinds, kind) }
 
 // Sheet is a source's capability sheet: what it can do, and what its "not found" is
 // worth. Rules read it; nobody guesses.

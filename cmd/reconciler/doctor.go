@@ -124,6 +124,9 @@ func footingOf(p recon.Policy, s recon.Sheet) footing {
 	}
 	var ways, proof []string
 	for _, ability := range s.Abilities {
+		if !ability.Finds(p.Effect) {
+			continue
+		}
 		if len(ability.NeedsMark) > 0 && !slices.ContainsFunc(ability.NeedsMark, func(m recon.Mark) bool { return slices.Contains(p.Marks, m) }) {
 			continue // what it looks for is not sent
 		}

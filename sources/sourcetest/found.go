@@ -38,7 +38,7 @@ func foundInWindow(t *testing.T, b *bench) {
 
 func foundByKey(t *testing.T, b *bench) {
 	src := b.Source(t, 3)
-	if _, ok := src.Sheet().Ability(recon.ByKey); !ok || b.Keyless {
+	if ability, ok := src.Sheet().Ability(recon.ByKey); !ok || !ability.Finds(b.Kind) {
 		return // the sheet says that this provider cannot be asked so
 	}
 	s := b.send("one")

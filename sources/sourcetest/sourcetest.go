@@ -106,9 +106,6 @@ type Harness struct {
 	Final bool
 	// Bare says that effects of this kind have no amount.
 	Bare bool
-	// Keyless says that an effect of this kind is never found by its key, though the source's
-	// sheet has that method for others.
-	Keyless bool
 	// Quiet says that no event is made when an effect of this kind comes to be.
 	Quiet bool
 }

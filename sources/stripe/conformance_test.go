@@ -106,10 +106,9 @@ type kindOfEffect struct {
 	parent string // prefix of the parents that the suite lists by; empty: by none
 	make   func(f fake, e sourcetest.Effect, metadata map[string]string) (id string, err error)
 	// fail lets an effect fail late; nil: what is completed stays so.
-	fail    func(f fake, at recon.Account, id string) error
-	bare    bool
-	keyless bool
-	quiet   bool
+	fail  func(f fake, at recon.Account, id string) error
+	bare  bool
+	quiet bool
 }
 
 func (p provider) Source(t *testing.T, pageSize int) sources.Source {
@@ -282,10 +281,10 @@ func TestTheSourceKeepsTheContract(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []kindOfEffect{
 		{name: "charge", parent: "pi_", make: makeCharge},
-		{name: "checkout_session", parent: "pi_", make: resource("checkout.session", "complete", "payment_intent"), keyless: true, quiet: true},
+		{name: "checkout_session", parent: "pi_", make: resource("checkout.session", "complete", "payment_intent"), quiet: true},
 		{name: "credit_note", parent: "in_", make: resource("credit_note", "issued", "invoice"), fail: turns("credit_note", "void")},
 		{name: "customer", make: resource("customer", "", ""), bare: true},
-		{name: "dispute", parent: "ch_", make: resource("dispute", "won", "charge"), keyless: true},
+		{name: "dispute", parent: "ch_", make: resource("dispute", "won", "charge")},
 		{name: "invoice", parent: "cus_", make: resource("invoice", "paid", "customer")},
 		{name: "payment_intent", parent: "cus_", make: makeIntent},
 		{name: "payout", make: resource("payout", "paid", ""), fail: turns("payout", "failed")},
@@ -296,7 +295,7 @@ func TestTheSourceKeepsTheContract(t *testing.T) {
 		t.Run(kind.name, func(t *testing.T) {
 			t.Parallel()
 			sourcetest.Exercise(t, sourcetest.Harness{
-				Kind: kind.name, Currency: "EUR", Final: kind.fail == nil, Bare: kind.bare, Keyless: kind.keyless, Quiet: kind.quiet,
+				Kind: kind.name, Currency: "EUR", Final: kind.fail == nil, Bare: kind.bare, Quiet: kind.quiet,
 				Home:     recon.Account{Account: "acct_1", Mode: "live"},
 				Away:     recon.Account{Account: "acct_1", Mode: "test"},
 				Stranger: recon.Account{Account: "acct_9", Mode: "live"},

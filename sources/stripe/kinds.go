@@ -187,8 +187,10 @@ var kinds = map[string]*kind{
 	},
 }
 
-// kindNames gives all kinds in order.
-func kindNames() []string { return slices.Sorted(maps.Keys(kinds)) }
+// kindsThat gives the names of the kinds that fit, in order.
+func kindsThat(fits func(*kind) bool) []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(kinds)), func(name string) bool { return !fits(kinds[name]) })
+}
 
 // ourKind gives our name for what Stripe calls an object, and false for one that we do
 // not observe.

@@ -185,15 +185,17 @@ func (s *Source) writeSheet(set Settings) recon.Sheet {
 	month := recon.Duration(eventHistory)
 	sheet := recon.Sheet{
 		System: s.system,
-		Kinds:  kindNames(),
+		Kinds:  kindsThat(func(*kind) bool { return true }),
 		Abilities: []recon.Ability{
 			{Method: recon.ByID, Consistency: recon.Strong, Lag: lag},
 			{Method: recon.ByList, Consistency: recon.Strong, Lag: lag, NeedsMark: []recon.Mark{recon.MarkReference}},
 			// An event is a snapshot, comes late, and may name no request after a repair
 			// by Stripe: it finds, and its silence proves nothing.
-			{Method: recon.ByKey, Consistency: recon.Eventual, Lag: lag, NeedsMark: []recon.Mark{recon.MarkKey}, History: month},
+			{Method: recon.ByKey, Consistency: recon.Eventual, Lag: lag, NeedsMark: []recon.Mark{recon.MarkKey}, History: month,
+				Kinds: kindsThat(func(k *kind) bool { return len(k.made) > 0 })},
 			{Method: recon.ByChanges, Consistency: recon.Eventual, Lag: lag, NeedsMark: []recon.Mark{recon.MarkKey, recon.MarkReference}, History: month},
-			{Method: recon.BySearch, Consistency: recon.Eventual, Lag: lag, NeedsMark: []recon.Mark{recon.MarkReference}},
+			{Method: recon.BySearch, Consistency: recon.Eventual, Lag: lag, NeedsMark: []recon.Mark{recon.MarkReference},
+				Kinds: kindsThat(func(k *kind) bool { return k.search != nil })},
 		},
 		Marker:       s.marker,
 		KeyLifetime:  recon.Duration(24 * time.Hour),
@@ -220,7 +222,7 @@ func (s *Source) writeSheet(set Settings) recon.Sheet {
 // of the next one. It returns nil or an *sources.Error.
 func (s *Source) Probe(ctx context.Context) error {
 	var last *sources.Error
-	for _, kind := range append([]string{s.answered.kind}, kindNames()...) {
+	for _, kind := range append([]string{s.answered.kind}, s.sheet.Kinds...) {
 		_, fault, err := s.page(ctx, listing{place: s.answered.place, kind: kind, limit: 1})
 		if err != nil {
 			return s.fault("probe", sources.Timeout, err)
