@@ -44,8 +44,21 @@ type EffectImport struct {
 	// Readable says that a source of the system can be asked what is right, where a row
 	// and what is stored disagree.
 	Readable bool
+	// Complete says that the file holds everything of these places that was created in the
+	// window. Without a refused row it is then a complete look of the time at which the
+	// window ends.
+	Complete Completeness
 	Now      time.Time
 }
+
+// Completeness is what a file declares to hold completely.
+type Completeness struct {
+	Window recon.Window // zero: nothing is declared
+	Places []Place
+}
+
+// Place is where effects of one kind are.
+type Place struct{ Kind, Account, Mode string }
 
 // ImportEffects stores what a file of effects says, in one transaction: all of it, or
 // nothing where the file itself has a fault, which is then the error, and every row
@@ -91,12 +104,16 @@ type effectImporter struct {
 	fileErr error
 	out     []byte // rows that were written for COPY and not sent yet
 	named   []string
+	places  map[Place]bool // that rows tell of
 }
 
 func newEffectImporter(l *Ledger, in EffectImport) (*effectImporter, error) {
-	i := &effectImporter{EffectImport: in, ledger: l, now: stored(in.Now), result: ImportResult{Faults: []ImportFault{}}}
+	i := &effectImporter{EffectImport: in, ledger: l, now: stored(in.Now), result: ImportResult{Faults: []ImportFault{}}, places: map[Place]bool{}}
 	if in.Now.IsZero() || in.Source == "" || in.System == "" {
 		return i, &UsageError{"ledger: an import needs its source, its system and a time"}
+	}
+	if to := in.Complete.Window.To; to.After(in.Now) {
+		return i, &UsageError{fmt.Sprintf("the range that the file is to hold ends at %s, which has not come: no export holds what is still to happen", recon.TimeText(to, time.UTC))}
 	}
 	id, err := uuid.NewV7()
 	i.look = recon.Look{ID: id.String(), Source: in.Source, Method: recon.ByFile, Outcome: recon.Found, At: i.now}
@@ -112,7 +129,7 @@ func (i *effectImporter) run(ctx context.Context) error {
 		return i.fileErr
 	}
 	if i.read == 0 {
-		return nil
+		return i.keepLooks(ctx)
 	}
 	inserted, err := i.insert(ctx, 1, i.read)
 	if err != nil {
@@ -125,13 +142,12 @@ func (i *effectImporter) run(ctx context.Context) error {
 	if err := i.sayAgain(ctx); err != nil {
 		return err
 	}
-	if i.result.Imported == 0 {
-		return nil
+	if i.result.Imported > 0 {
+		if i.named, err = i.bearOn(ctx); err != nil {
+			return err
+		}
 	}
-	if i.named, err = i.bearOn(ctx); err != nil {
-		return err
-	}
-	return i.keepLook(ctx)
+	return i.keepLooks(ctx)
 }
 
 // Read gives the rows to COPY while the file is read. A fault of the file ends it.
@@ -151,7 +167,9 @@ func (i *effectImporter) Read(p []byte) (int, error) {
 		default:
 			i.fresh++
 		}
-		i.read++
+		if i.read++; len(i.Complete.Places) > 0 {
+			i.places[Place{line.Effect.Kind, line.Effect.Account, line.Effect.Mode}] = true
+		}
 		i.out = appendRow(i.out, i.read, &line)
 	}
 	if len(i.out) < len(p) {
@@ -406,14 +424,46 @@ func (i *effectImporter) bearOn(ctx context.Context) ([]string, error) {
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// keepLook stores the evidence that the effects rest on.
-func (i *effectImporter) keepLook(ctx context.Context) error {
+// keepLooks stores the evidence: the look that new effects rest on, and what the file
+// declares to hold completely.
+func (i *effectImporter) keepLooks(ctx context.Context) error {
+	r := i.result
 	if i.Hash != nil {
 		i.look.ReplyHash = i.Hash()
 	}
-	r := i.result
 	i.look.Detail = fmt.Sprintf("%s: %d rows, %d imported, %d repeated, %d set aside, %d refused", i.Name, r.Rows, r.Imported, r.Repeated, r.SetAside, r.Refused)
-	return i.ledger.saveLooks(ctx, i.tx, &Batch{Now: i.now, Looks: []recon.Look{i.look}}, nil)
+	b := Batch{Now: i.now}
+	if r.Imported > 0 {
+		b.Looks = append(b.Looks, i.look)
+	}
+	if err := i.cover(&b); err != nil {
+		return err
+	}
+	return i.ledger.saveLooks(ctx, i.tx, &b, nil)
+}
+
+// cover adds a complete look for every place that the file holds completely. A row that
+// could not be read may have told of anything, so a file with one is not complete.
+func (i *effectImporter) cover(b *Batch) error {
+	w := i.Complete.Window
+	if w.IsZero() || i.result.Refused > 0 {
+		return nil
+	}
+	for _, p := range i.Complete.Places {
+		id, err := uuid.NewV7()
+		if err != nil {
+			return err
+		}
+		k := i.look
+		k.ID, k.Kind, k.Account, k.Mode = id.String(), p.Kind, p.Account, p.Mode
+		k.Window, k.Complete, k.At, k.Outcome = w, true, w.To, recon.Absent
+		if i.places[p] {
+			k.Outcome = recon.Found
+		}
+		b.Looks = append(b.Looks, k)
+		b.Coverage = append(b.Coverage, recon.Coverage{Source: i.Source, Kind: p.Kind, Account: p.Account, Mode: p.Mode, Window: w, At: w.To, LookID: k.ID})
+	}
+	return nil
 }
 
 // The operation's row is locked, as by every writer of its plan.

@@ -272,6 +272,34 @@ func TestARowThatTheDatabaseRefusesStopsNoOther(t *testing.T) {
 	}
 }
 
+// A file that declares a complete range is a complete look at it, unless a row of it
+// could not be read.
+func TestAFileThatIsCompleteIsALookAtItsRange(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	window := recon.Window{From: t0.Add(-time.Hour), To: t0}
+	in := func(to time.Time, lines ...ledger.EffectLine) error {
+		_, err := w.led.ImportEffects(t.Context(), ledger.EffectImport{
+			Source: source, System: "stripe", File: &effectFile{lines: lines}, Name: "x.csv", Now: t0.Add(time.Hour),
+			Complete: ledger.Completeness{Window: recon.Window{From: window.From, To: to}, Places: []ledger.Place{{"refund", "acct_1", "live"}, {"refund", "acct_2", "live"}}},
+		})
+		return err
+	}
+	covered := func() string {
+		return one[string](w, `SELECT coalesce(string_agg(format('%s %s %s', c.account, k.outcome, k.complete), ', ' ORDER BY c.account), '')
+			FROM reconciler.coverage c JOIN reconciler.looks k USING (tenant, look_id) WHERE k.at = c.window_to AND k.method = 'file'`)
+	}
+	if err := in(window.To, ledger.EffectLine{Refused: "its amount cannot be read"}); err != nil || covered() != "" {
+		t.Errorf("a file with a refused row covers %q, %v", covered(), err)
+	}
+	if err := in(t0.Add(2*time.Hour), rowsOf(toldEffect("re_1", recon.Completed))...); err == nil || len(w.shelf()) != 0 {
+		t.Errorf("a range that ends in the future was taken: %v", err)
+	}
+	if err := in(window.To, rowsOf(toldEffect("re_1", recon.Completed))...); err != nil || covered() != "acct_1 found t, acct_2 absent t" {
+		t.Errorf("covered %q, %v", covered(), err)
+	}
+}
+
 // A schedule that fires twice brings the same file in twice at the same moment: every
 // effect is there once, and each row was counted by one of the two.
 func TestB114_TheSameFileTwiceAtOnce(t *testing.T) {

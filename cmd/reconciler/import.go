@@ -20,8 +20,10 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 )
 
+type importFlags struct{ source, from, to string }
+
 func newImportCommand(a *app) *cobra.Command {
-	var source string
+	var f importFlags
 	cmd := &cobra.Command{
 		Use:   "import --source S FILE...",
 		Short: "Bring export files of a provider into the ledger: what they say of its effects",
@@ -36,8 +38,10 @@ func newImportCommand(a *app) *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&source, "source", "", "the source whose files they are")
-	cmd.RunE = a.verb(func(ctx context.Context, args []string) error { return a.importFiles(ctx, source, args) })
+	cmd.Flags().StringVar(&f.source, "source", "", "the source whose files they are")
+	cmd.Flags().StringVar(&f.from, "from", "", "the files hold all that was created from this instant, or the start of this day")
+	cmd.Flags().StringVar(&f.to, "to", "", "and before this instant, or up to the end of this day; with --from, what they do not tell of is then known not to be there")
+	cmd.RunE = a.verb(func(ctx context.Context, args []string) error { return a.importFiles(ctx, f, args) })
 	return cmd
 }
 
@@ -51,16 +55,20 @@ type imported struct {
 	fault bool           // of the file: standard error tells it
 }
 
-func (a *app) importFiles(ctx context.Context, source string, names []string) error {
+func (a *app) importFiles(ctx context.Context, f importFlags, names []string) error {
 	c, err := a.needed("import", config.FindUnread)
 	if err != nil {
 		return err
 	}
-	if source == "" {
+	if f.source == "" {
 		return misuse("import needs --source: whose files are they?")
 	}
-	chosen, err := chooseSources(c, []string{source})
+	chosen, err := chooseSources(c, []string{f.source})
 	if err != nil {
+		return err
+	}
+	p := importPlan(c, chosen[0])
+	if err := p.declare(c, chosen[0], f); err != nil {
 		return err
 	}
 	for _, name := range names { // a wrong name must not be found out half way
@@ -73,8 +81,8 @@ func (a *app) importFiles(ctx context.Context, source string, names []string) er
 	return a.withLedger(ctx, func(l *ledger.Ledger) error {
 		var all []imported
 		var failures []error
-		for _, name := range names {
-			r, err := a.importFile(ctx, l, importPlan(c, chosen[0]), name)
+		for i, name := range names {
+			r, err := a.importFile(ctx, l, p.of(i == len(names)-1, all), name)
 			if err != nil && !r.fault {
 				return errors.Join(append(failures, fmt.Errorf("%s: %w", name, err))...)
 			}
@@ -92,6 +100,50 @@ func (a *app) importFiles(ctx context.Context, source string, names []string) er
 type plan struct {
 	format   files.Format
 	readable bool // a source of the same system can be asked
+	complete ledger.Completeness
+}
+
+// declare takes what the flags say that the files hold completely.
+func (p *plan) declare(c *config.Config, s config.Source, f importFlags) error {
+	if f.from == "" && f.to == "" {
+		return nil
+	}
+	w := &p.complete.Window
+	var err error
+	if w.From, err = parseInstant("from", f.from, c.Zone, dayStart); err != nil {
+		return err
+	}
+	if w.To, err = parseInstant("to", f.to, c.Zone, dayEnd); err != nil {
+		return err
+	}
+	kinds := p.format.Kinds
+	if len(kinds) == 0 {
+		kinds = s.Sheet.Kinds
+	}
+	look, _ := s.Sheet.Ability(recon.ByFile)
+	switch {
+	case f.from == "" || f.to == "" || !w.From.Before(w.To):
+		return misuse("--from and --to: write both ends of the range that the files hold completely, the earlier one first")
+	case look.Consistency != recon.Strong:
+		return misuse("--from and --to: the silence of an export of %s proves nothing; write in its settings how late an export can be (`lag`)", s.Name)
+	case len(s.Sheet.Accounts) == 0 || len(kinds) == 0:
+		return misuse("--from and --to: the settings of %s name no account or no kind, so nobody knows of what the files are complete", s.Name)
+	}
+	for _, kind := range kinds {
+		for _, a := range s.Sheet.Accounts {
+			p.complete.Places = append(p.complete.Places, ledger.Place{Kind: kind, Account: a.Account, Mode: a.Mode})
+		}
+	}
+	return nil
+}
+
+// of is the plan for one file. Only all files together are complete, so the last one
+// says it, where every row before it could be read.
+func (p plan) of(last bool, before []imported) plan {
+	if !last || slices.ContainsFunc(before, func(r imported) bool { return r.fault || r.Refused > 0 }) {
+		p.complete = ledger.Completeness{}
+	}
+	return p
 }
 
 // importPlan joins what the configuration says of a source's system: who else names it,
@@ -131,7 +183,7 @@ func (a *app) importFile(ctx context.Context, l *ledger.Ledger, p plan, name str
 	defer screen.end()
 	rows := newImportRows(p.format, screen.reader(in), name)
 	r, err := l.ImportEffects(ctx, ledger.EffectImport{
-		Source: p.format.Source, System: p.format.System, File: rows, Name: filepath.Base(name), Hash: rows.sum, Readable: p.readable, Now: now,
+		Source: p.format.Source, System: p.format.System, File: rows, Name: filepath.Base(name), Hash: rows.sum, Readable: p.readable, Complete: p.complete, Now: now,
 	})
 	out := imported{File: name, ImportResult: r, Aside: rows.aside, Notes: append([]files.Note{}, rows.reader.Notes()...)}
 	out.Encoding = rows.reader.Encoding()

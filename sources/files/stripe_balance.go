@@ -9,7 +9,7 @@ import (
 
 // stripeExponents are the currencies whose minor unit at Stripe is not that of ISO 4217.
 // They are those of the source of kind stripe; a test holds them together.
-var stripeExponents = map[string]int{"ISK": 2, "UGX": 2}
+var stripeExponents = map[string]int{"ISK": 2, "MGA": 0, "UGX": 2}
 
 // stripeBalance reads the itemized report of changes of a Stripe balance, and the other
 // itemized reports with the same columns. Amounts are in major units and signed; times
