@@ -35,8 +35,8 @@ type Settings struct {
 	System  string `yaml:"system" json:"system"`
 	Account string `yaml:"account" json:"account"` // acct_…; default "default"
 	Mode    string `yaml:"mode" json:"mode"`       // live or test; default live
-	// APIKey is a restricted key that may read refunds, charges, payment intents and
-	// events. It comes from APIKeyFile or the environment.
+	// APIKey is a restricted key that may read events and the kinds that are asked for, for
+	// refunds also charges. It comes from APIKeyFile or the environment.
 	APIKey     recon.Secret `yaml:"api_key" json:"api_key"`
 	APIKeyFile string       `yaml:"api_key_file" json:"api_key_file"`
 	APIURL     string       `yaml:"api_url" json:"api_url"` // default: Stripe's own
