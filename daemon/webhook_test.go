@@ -59,7 +59,7 @@ func refundEvent(id, refund, operation string) []byte {
 	return fmt.Appendf(nil, `{"id":%q,"object":"event","api_version":"2025-08-27.basil","type":"refund.created","livemode":true,"created":%d,
 		"request":{"id":"req_1","idempotency_key":"k-%s"},
 		"data":{"object":{"id":%q,"object":"refund","amount":1000,"currency":"eur","status":"succeeded","created":%d,
-		"charge":%q,"payment_intent":null,"balance_transaction":null,"metadata":{"op_id":%q}}}}`,
+		"charge":%q,"payment_intent":null,"reason":null,"balance_transaction":null,"metadata":{"op_id":%q}}}}`,
 		id, time.Now().Unix(), operation, refund, time.Now().Unix(), "ch_"+operation, operation)
 }
 

@@ -108,6 +108,9 @@ func (i *Intake) Run(ctx context.Context, now func() time.Time) (Intaken, error)
 	for _, s := range i.Sources {
 		for {
 			n, err := i.batch(ctx, s, now, &out)
+			if errors.Is(err, errInterrupted) {
+				return out, err
+			}
 			if err != nil {
 				faults = append(faults, fmt.Errorf("take in events of %s: %w", s.Name(), err))
 			}

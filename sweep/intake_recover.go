@@ -78,7 +78,7 @@ func (r *Recovery) Run(ctx context.Context, now func() time.Time) (Recovered, er
 
 // feed reads one feed: first the window that broke off, then what came since.
 func (r *Recovery) feed(ctx context.Context, a recon.Account, now func() time.Time, out *Recovered) error {
-	at := now()
+	at := now().UTC().Truncate(time.Microsecond) // as it is remembered: a cursor is good for its window only
 	place, known, err := r.Inbox.Feed(ctx, r.Source.Name(), a)
 	if err != nil {
 		return err
@@ -115,6 +115,10 @@ func (r *Recovery) window(ctx context.Context, place *inbox.Feed, now func() tim
 	resumed := place.Cursor != ""
 	for {
 		page, err := r.Source.Events(ctx, place.Account, read.Window, place.Cursor, now)
+		if resumed && ctx.Err() == nil && (err != nil || page.Look.Fault == string(sources.OwnBug)) {
+			place.Cursor, resumed = "", false // the cursor of another day is known no more: from the start
+			continue
+		}
 		if err != nil {
 			return false, err
 		}
@@ -122,10 +126,6 @@ func (r *Recovery) window(ctx context.Context, place *inbox.Feed, now func() tim
 			r.Look(page.Look)
 		}
 		if page.Look.Outcome == recon.Blind {
-			if resumed && page.Look.Fault == string(sources.OwnBug) {
-				place.Cursor, resumed = "", false // the provider knows the cursor no more: from the start
-				continue
-			}
 			out.Unseen = append(out.Unseen, CompareUnseen{
 				Source: r.Source.Name(), From: read.Window.From, To: read.Window.To, Why: "its events could not be read: " + recon.FaultText(page.Look.Fault),
 			})

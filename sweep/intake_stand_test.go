@@ -50,7 +50,12 @@ func newHooked(t *testing.T, options ...standOption) *hooked {
 }
 
 // receiver is the stand's client with a webhook secret.
-func (h *hooked) receiver() *stripe.Source {
+func (h *hooked) receiver() *stripe.Source { return h.paged(0) }
+
+// smallPages is the same with lists of two.
+func (h *hooked) smallPages() *stripe.Source { return h.paged(2) }
+
+func (h *hooked) paged(size int) *stripe.Source {
 	h.Helper()
 	transport := &http.Transport{}
 	h.Cleanup(transport.CloseIdleConnections)
@@ -59,7 +64,7 @@ func (h *hooked) receiver() *stripe.Source {
 	if err := settings.APIKey.UnmarshalText([]byte("sk_live_testonly")); err != nil {
 		h.Fatal(err)
 	}
-	source, err := stripe.New(testSource, settings, stripe.Options{Transport: transport})
+	source, err := stripe.New(testSource, settings, stripe.Options{Transport: transport, PageSize: size})
 	if err != nil {
 		h.Fatal(err)
 	}
@@ -127,7 +132,7 @@ func (h *hooked) event(id, typ string, object map[string]any) string {
 func refundObject(i intent, id, status string, at time.Time) map[string]any {
 	return map[string]any{
 		"id": id, "object": "refund", "amount": i.amount, "currency": "eur", "status": status, "created": at.Unix(), "charge": i.charge,
-		"payment_intent": nil, "balance_transaction": nil, "metadata": map[string]any{testMarker: i.id},
+		"payment_intent": nil, "reason": nil, "balance_transaction": nil, "metadata": map[string]any{testMarker: i.id},
 	}
 }
 

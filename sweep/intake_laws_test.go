@@ -1,0 +1,325 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+)
+
+// told fills an inbox with events of every fate.
+func (h *hooked) told() {
+	h.Helper()
+	h.down = true
+	at := h.now()
+	for n, status := range []string{"succeeded", "pending", "failed", "succeeded", "succeeded"} {
+		i := refund(n)
+		h.lose(i)
+		switch n {
+		case 3:
+			i.amount++ // a person must look
+		case 4:
+			h.post2(h.event("evt_again", "refund.updated", refundObject(i, "re_4", "pending", at)))
+		}
+		h.post2(h.event("evt_"+i.id, "refund.created", refundObject(i, "re_"+i.id, status, at)))
+	}
+	h.post2(h.event("evt_early", "refund.created", refundObject(refund(7), "re_7", "succeeded", at)))
+	h.open(refund(7)) // after its effect
+	hint := refundObject(refund(1), "re_8", "succeeded", at)
+	delete(hint, "charge")
+	h.post2(h.event("evt_hint", "refund.created", hint))
+	h.post2(h.event("evt_broken", "refund.created", map[string]any{"object": "refund"}))
+	h.post2(h.event("evt_unknown", "tax.form.invented", map[string]any{"object": "form", "id": "frm_1"}))
+	h.post2(h.event("evt_payout", "payout.paid", map[string]any{"object": "payout"}))
+}
+
+// taking is what a ledger says, with the events and what is to be read.
+func (h *hooked) taking() []string {
+	h.Helper()
+	return append(h.essence(), h.rows(`
+		SELECT concat_ws(' ', 'event', id, state, about::text) FROM reconciler.events
+		UNION ALL SELECT concat_ws(' ', 'wanted', kind, effect_id, parent) FROM reconciler.wanted
+		UNION ALL SELECT concat_ws(' ', 'look', look_id) FROM reconciler.looks WHERE method = 'event'
+		ORDER BY 1`)...)
+}
+
+func TestAnIntakeThatStopsAnywhereAndRunsAgainEndsInTheSameLedger(t *testing.T) {
+	t.Parallel()
+	whole := newHooked(t)
+	whole.told()
+	var steps []string
+	whole.intake.after = func(step string) error {
+		steps = append(steps, step)
+		return nil
+	}
+	whole.take()
+	want := whole.taking()
+	if len(steps) < 6 {
+		t.Fatalf("only %v", steps)
+	}
+	for stop := range steps {
+		t.Run(fmt.Sprintf("%02d %s", stop, steps[stop]), func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			h.told()
+			n := 0
+			h.intake.after = func(string) error {
+				if n++; n == stop+1 {
+					return errInterrupted
+				}
+				return nil
+			}
+			if _, err := h.intake.Run(t.Context(), h.now); !errors.Is(err, errInterrupted) {
+				t.Fatalf("not interrupted: %v", err)
+			}
+			// What the dead process took comes back. Nothing else is later than it was.
+			h.exec(`UPDATE reconciler.events SET next_try = $1 WHERE state = 'new'`, h.now())
+			h.intake.after, h.intake.looked = nil, time.Time{}
+			h.take()
+			if diff := cmp.Diff(want, h.taking()); diff != "" {
+				t.Errorf("another ledger (-whole +interrupted):\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestTwoIntakesAtOnceAreAsGoodAsOne(t *testing.T) {
+	t.Parallel()
+	one := newHooked(t)
+	one.told()
+	one.take()
+	two := newHooked(t)
+	two.told()
+	errs := make(chan error)
+	for range 2 {
+		in := *two.intake
+		go func() {
+			_, err := in.Run(t.Context(), two.now)
+			errs <- err
+		}()
+	}
+	if err := errors.Join(<-errs, <-errs); err != nil {
+		t.Fatal(err)
+	}
+	two.take()
+	if diff := cmp.Diff(one.taking(), two.taking()); diff != "" {
+		t.Errorf("(-one +two):\n%s", diff)
+	}
+}
+
+// moody fails on one event, as code that meets what it was not written for.
+type moody struct {
+	IntakeSource
+	id string
+}
+
+func (m *moody) Decode(e recon.Event) (sources.Shown, error) {
+	if e.ID == m.id {
+		panic("an index out of range")
+	}
+	return m.IntakeSource.Decode(e)
+}
+
+func TestB52_AnEventThatCannotBeProcessedWaitsAndStopsNoOther(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	poison := &moody{IntakeSource: h.source, id: "evt_1"}
+	h.intake.Sources = []IntakeSource{poison}
+	for n := range 3 {
+		i := refund(n)
+		h.lose(i)
+		h.post2(h.event(fmt.Sprintf("evt_%d", n), "refund.created", refundObject(i, "re_"+i.id, "succeeded", h.now())))
+	}
+	if out := h.take(); out.Done != 2 || out.Failed != 1 {
+		t.Errorf("taken %+v", out)
+	}
+	h.wantState(refund(0), recon.Succeeded)
+	h.wantState(refund(1), recon.Unknown)
+	h.wantState(refund(2), recon.Succeeded)
+	for range inbox.MaxAttempts {
+		h.pass(2 * time.Hour)
+		h.take()
+	}
+	rows, err := h.inbox.List(t.Context(), inbox.Filter{States: []inbox.State{inbox.Failed}})
+	if err != nil || len(rows) != 1 || rows[0].LastError != "reading it failed: an index out of range" {
+		t.Fatalf("failed: %+v, %v", rows, err)
+	}
+	poison.id = "" // a version of the program that can
+	if _, err := h.inbox.Replay(t.Context(), inbox.Filter{States: []inbox.State{inbox.Failed}}, h.now()); err != nil {
+		t.Fatal(err)
+	}
+	h.take()
+	h.wantState(refund(1), recon.Succeeded)
+}
+
+func TestAnEventThatNobodySignedOnlyMakesPeopleLook(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	i, lie := refund(1), refund(2)
+	r := h.happen(i, h.lose(i))
+	h.lose(lie)
+	h.exec(`UPDATE reconciler.checks SET next_check = next_check + interval '1 day'`)
+	for n, told := range map[string]intent{r.ID: i, "re_forged": lie} {
+		body := h.event("evt_"+n, "refund.created", refundObject(told, n, "succeeded", h.now()))
+		e, err := h.source.Verify(map[string][]string{"Stripe-Signature": {stripetest.Sign(h.now(), []byte(body), hookSecret)}}, []byte(body), h.now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		e.Signed, e.Body = false, []byte(body)
+		if _, err := h.inbox.Receive(t.Context(), inbox.Delivery{Event: e, At: h.now()}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.take()
+	h.wantState(i, recon.Unknown)
+	h.wantState(lie, recon.Unknown)
+	if n := h.rows(`SELECT count(*)::text FROM reconciler.effects`)[0]; n != "0" {
+		t.Errorf("%s effects on the word of nobody", n)
+	}
+	h.run() // reads both
+	h.wantState(i, recon.Succeeded)
+	h.wantState(lie, recon.Unknown)
+	if left := h.rows(`SELECT effect_id FROM reconciler.wanted`); len(left) != 0 {
+		t.Errorf("still to be read: %v", left)
+	}
+}
+
+func TestB27_AnEventOfAnotherModeIsNeverTakenIn(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	i := refund(1)
+	h.lose(i)
+	e := recon.Event{
+		Source: testSource, System: h.source.Sheet().System, Account: testAccount, Mode: "test", ID: "evt_1", Type: "refund.created", CreatedAt: h.now(),
+		Signed: true, Body: []byte(h.event("evt_1", "refund.created", refundObject(i, "re_1", "succeeded", h.now()))),
+	}
+	if _, err := h.inbox.Receive(t.Context(), inbox.Delivery{Event: e, At: h.now()}); err != nil { // as if nobody had looked at its mode
+		t.Fatal(err)
+	}
+	if out := h.take(); out.Foreign != 1 {
+		t.Errorf("taken %+v", out)
+	}
+	h.wantState(i, recon.Unknown)
+	if state := h.states()["evt_1"]; state != inbox.Ignored {
+		t.Errorf("the event is %s", state)
+	}
+}
+
+func TestB57_ADebitThatComesBackAfterSettlementReopensItsOperation(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	h.exec(`INSERT INTO reconciler.policies (tenant, action, version, body, created_at)
+		SELECT tenant, 'charge.create', 1, body || '{"effect": "charge"}', created_at FROM reconciler.policies`)
+	h.call("open_operation", map[string]any{
+		"action": "charge.create", "target": "order:1", "id": "op_1430", "amount": 5000, "currency": "EUR", "request": map[string]any{},
+	})
+	claim := h.call("claim_operation", map[string]any{"operation_id": "op_1430", "holder": "agent"})
+	h.call("finish_attempt", map[string]any{"operation_id": "op_1430", "token": claim["token"], "class": "succeeded", "effect_id": "ch_1430"})
+	charge := map[string]any{
+		"id": "ch_1430", "object": "charge", "amount": 5000, "amount_captured": 5000, "amount_refunded": 0, "captured": true, "currency": "eur",
+		"customer": nil, "metadata": map[string]any{testMarker: "op_1430"}, "payment_intent": nil, "refunded": false, "status": "succeeded", "created": h.now().Unix(),
+	}
+	h.post2(h.event("evt_1", "charge.succeeded", charge))
+	h.take()
+	h.wantState(intent{id: "op_1430"}, recon.Succeeded)
+	h.pass(8 * 24 * time.Hour)
+	charge["status"], charge["failure_code"] = "failed", "debit_not_authorized"
+	h.post2(h.event("evt_2", "charge.failed", charge))
+	h.take()
+	h.wantState(intent{id: "op_1430"}, recon.ManualReview)
+	h.wantKinds("reversed")
+}
+
+func TestB53_AClosedOperationThatTurnedWithoutAnEventIsFoundByTheLadder(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	i := refund(1)
+	r := h.happen(i, h.lose(i))
+	h.deliver()
+	h.take()
+	h.wantState(i, recon.Succeeded)
+	h.down = true
+	h.pass(20 * 24 * time.Hour)
+	if err := h.stripe.TurnRefund(r, stripetest.Turn{Status: "failed", Reason: "expired_or_canceled_card"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.sweep.Reverify(t.Context(), Options{Now: h.now}); err != nil {
+		t.Fatal(err)
+	}
+	h.wantState(i, recon.ManualReview)
+	h.wantKinds("reversed")
+}
+
+func TestB51_MissedDeliveriesAreRecoveredFromTheProvidersOwnList(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	recovery := &Recovery{Inbox: h.inbox, Source: h.source}
+	first, err := recovery.Run(t.Context(), h.now)
+	if err != nil || len(first.Unseen) != 0 || len(first.Windows) != 1 || first.Windows[0].Events != 0 {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	h.down = true
+	h.pass(time.Hour)
+	i := refund(1)
+	h.happen(i, h.lose(i))
+	for range 5 {
+		h.pass(24 * time.Hour)
+		h.deliver() // and nobody answers
+	}
+	back, err := recovery.Run(t.Context(), h.now)
+	if err != nil || len(back.Unseen) != 0 || back.New() == 0 {
+		t.Fatalf("after five days: %+v, %v", back, err)
+	}
+	h.take()
+	h.wantState(i, recon.Succeeded)
+	h.wantKinds()
+	again, err := recovery.Run(t.Context(), h.now)
+	if err != nil || again.New() != 0 {
+		t.Errorf("at once again: %+v, %v", again, err)
+	}
+	if n := h.rows(`SELECT max(deliveries)::text FROM reconciler.events`)[0]; n != "0" {
+		t.Errorf("readings count as %s deliveries", n)
+	}
+	h.pass(40 * 24 * time.Hour)
+	late, err := recovery.Run(t.Context(), h.now)
+	if err != nil || len(late.Unseen) != 1 || late.Unseen[0].To.Sub(late.Unseen[0].From) < 9*24*time.Hour {
+		t.Fatalf("after forty days: %+v, %v", late, err)
+	}
+	if why := late.Unseen[0].Why; why != "the provider lists events of the last 30 d only" {
+		t.Errorf("why: %s", why)
+	}
+}
+
+func TestARecoveryThatBreaksOffGoesOnWhereItWas(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	for n := range 5 {
+		h.happen(refund(n), h.lose(refund(n)))
+	}
+	h.pass(time.Second)
+	all := len(h.stripe.Events())
+	source := h.smallPages()
+	recovery := &Recovery{Inbox: h.inbox, Source: source}
+	h.stripe.Script(stripetest.Fault{Path: "/v1/events", Nth: 3, Times: 1, Kind: stripetest.ServerError})
+	first, err := recovery.Run(t.Context(), h.now)
+	if err != nil || len(first.Unseen) != 1 || first.New() == 0 || first.New() == all {
+		t.Fatalf("%+v, %v", first, err)
+	}
+	h.pass(time.Minute)
+	second, err := recovery.Run(t.Context(), h.now)
+	if err != nil || len(second.Unseen) != 0 || first.New()+second.New() != all {
+		t.Errorf("%d and %d of %d: %+v, %v", first.New(), second.New(), all, second, err)
+	}
+}
