@@ -49,15 +49,15 @@ WITH due AS MATERIALIZED (
 )` + dueRowsSQL
 
 const dueRowsSQL = `
-SELECT ` + operationColumns + `, ` + checkColumns + `
+SELECT ` + operationColumns + `, ` + checkColumns + `, late.answers
 FROM due c
-JOIN reconciler.operations o ON o.tenant = $1 AND o.operation_id = c.operation_id
+JOIN reconciler.operations o ON o.tenant = $1 AND o.operation_id = c.operation_id` + lateJoin + `
 ORDER BY c.next_check, c.operation_id`
 
 const casesSQL = `
-SELECT ` + operationColumns + `, ` + checkColumns + `
+SELECT ` + operationColumns + `, ` + checkColumns + `, late.answers
 FROM reconciler.operations o
-LEFT JOIN reconciler.checks c ON c.tenant = $1 AND c.operation_id = o.operation_id
+LEFT JOIN reconciler.checks c ON c.tenant = $1 AND c.operation_id = o.operation_id` + lateJoin + `
 WHERE o.tenant = $1 AND o.operation_id = ANY ($2::text[])
 ORDER BY o.operation_id`
 
@@ -65,7 +65,7 @@ ORDER BY o.operation_id`
 // most limit, each with its policy, plan, open findings and stored effects: its own,
 // and those without owner that name it or have its parent, amount and currency.
 // Sheet, Matches and Looks are left zero. The number of statements does not depend
-// on limit: one when nothing is due, else five, and two more where operations of a group
+// on limit: one when nothing is due, else four, and two more where operations of a group
 // are among them.
 func (l *Ledger) Due(ctx context.Context, s Scope, now time.Time, limit int) ([]recon.Case, error) {
 	ctx, cancel := bounded(ctx)
@@ -95,13 +95,7 @@ func (l *Ledger) cases(ctx context.Context, sql string, args ...any) ([]recon.Ca
 	if err != nil {
 		return nil, err
 	}
-	cases, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (recon.Case, error) {
-		var c recon.Case
-		var marks []string
-		err := row.Scan(append(operationFields(&c.Operation, &marks), checkFields(&c.Check)...)...)
-		c.Operation.Marks = typed[recon.Mark](marks)
-		return c, err
-	})
+	cases, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (recon.Case, error) { return scanCase(row) })
 	if err != nil || len(cases) == 0 {
 		return nil, err
 	}
@@ -117,10 +111,23 @@ func (l *Ledger) cases(ctx context.Context, sql string, args ...any) ([]recon.Ca
 	if err := l.addRepaid(ctx, cases); err != nil {
 		return nil, err
 	}
-	if err := l.addLate(ctx, cases); err != nil {
-		return nil, err
-	}
 	return cases, l.addFindings(ctx, cases)
+}
+
+// scanCase reads what casesSQL and its siblings select: the operation, its plan and the
+// answers that came late.
+func scanCase(row pgx.Row) (recon.Case, error) {
+	var c recon.Case
+	var marks []string
+	var late []byte
+	fields := append(operationFields(&c.Operation, &marks), checkFields(&c.Check)...)
+	if err := row.Scan(append(fields, &late)...); err != nil {
+		return c, err
+	}
+	c.Operation.Marks = typed[recon.Mark](marks)
+	var err error
+	c.Late, err = lateAnswers(late)
+	return c, err
 }
 
 // policiesSQL gives the active version of each action first, then older ones that

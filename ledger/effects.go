@@ -19,16 +19,24 @@ import (
 )
 
 // lockEffectsSQL locks effects in the order of their identity, so that two writers of
-// the same effects wait for each other instead of deadlocking.
+// the same effects wait for each other instead of deadlocking. LATERAL makes each one an
+// index probe, also where the table has no statistics yet.
 const lockEffectsSQL = `
 SELECT ` + effectColumns + `, e.seen_at, m.role
-FROM unnest($2::text[], $3::text[], $4::text[], $5::text[]) AS i (system, account, mode, id)
-JOIN reconciler.effects e
-	ON e.tenant = $1 AND e.system = i.system AND e.account = i.account AND e.mode = i.mode AND e.id = i.id
-LEFT JOIN reconciler.matches m
-	ON m.tenant = $1 AND m.system = e.system AND m.account = e.account AND m.mode = e.mode AND m.effect_id = e.id
-ORDER BY e.system, e.account, e.mode, e.id
-FOR UPDATE OF e`
+FROM (
+	SELECT * FROM unnest($2::text[], $3::text[], $4::text[], $5::text[]) AS i (system, account, mode, id)
+	ORDER BY i.system, i.account, i.mode, i.id
+) i
+CROSS JOIN LATERAL (
+	SELECT * FROM reconciler.effects e
+	WHERE e.tenant = $1 AND e.system = i.system AND e.account = i.account AND e.mode = i.mode AND e.id = i.id
+	FOR UPDATE
+) e
+LEFT JOIN LATERAL (
+	SELECT m.role FROM reconciler.matches m
+	WHERE m.tenant = $1 AND m.system = e.system AND m.account = e.account AND m.mode = e.mode AND m.effect_id = e.id
+	OFFSET 0
+) m ON true`
 
 // lockEffects reads and locks those of the effects that are stored.
 func (l *Ledger) lockEffects(ctx context.Context, tx pgx.Tx, ids []recon.EffectIdentity) (map[recon.EffectIdentity]held, error) {
@@ -160,7 +168,7 @@ type blobRow struct {
 // decisions link.
 func arrange(stored map[recon.EffectIdentity]held, b *Batch, links []recon.Match) (shelf, error) {
 	s := shelf{rows: map[recon.EffectIdentity]*effectRow{}, fresh: map[recon.EffectIdentity]bool{}}
-	looks := lookOf(b.Looks)
+	looks := lookOf(slices.Concat(b.Looks, b.SeenBy))
 	for _, o := range observations(b, looks) {
 		s.observe(stored, o, b.Now)
 	}
@@ -350,6 +358,7 @@ func (l *Ledger) saveEffects(ctx context.Context, tx pgx.Tx, s shelf, now time.T
 		}
 		args = append(args, b)
 	}
+	args = append(args, blobColumns(s.blobs)...)
 	var inserted, linked int
 	if err := tx.QueryRow(ctx, saveEffectsSQL, args...).Scan(&inserted, &linked); err != nil {
 		return err
@@ -358,6 +367,15 @@ func (l *Ledger) saveEffects(ctx context.Context, tx pgx.Tx, s shelf, now time.T
 		return errRaced
 	}
 	return nil
+}
+
+func blobColumns(blobs []blobRow) []any {
+	ids, about := make([]string, len(blobs)), make([]string, len(blobs))
+	salts, bytes := make([][]byte, len(blobs)), make([][]byte, len(blobs))
+	for i, r := range blobs {
+		ids[i], salts[i], bytes[i], about[i] = r.id, r.salt, r.bytes, r.about
+	}
+	return []any{ids, salts, bytes, about}
 }
 
 // emptyList keeps a nil slice from becoming JSON's null.

@@ -439,7 +439,7 @@ func (i *effectImporter) keepLooks(ctx context.Context) error {
 	if err := i.cover(&b); err != nil {
 		return err
 	}
-	return i.ledger.saveLooks(ctx, i.tx, &b, nil)
+	return i.ledger.saveLooks(ctx, i.tx, &b)
 }
 
 // cover adds a complete look for every place that the file holds completely. A row that

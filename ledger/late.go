@@ -1,42 +1,38 @@
 package ledger
 
 import (
-	"context"
-
-	"github.com/jackc/pgx/v5"
+	"encoding/json"
+	"fmt"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
-const lateSQL = `
-SELECT j.operation_id, b.body ->> 'class', b.body ->> 'effect_id', b.body ->> 'error_code', b.body ->> 'request_id'
-FROM reconciler.journal j, LATERAL (SELECT j.body::jsonb AS body) b
-WHERE j.tenant = $1 AND j.operation_id = ANY ($2::text[]) AND j.kind = 'attempt_finished'
-	AND b.body ->> 'applied' = 'false'
-ORDER BY j.operation_id, j.seq`
+// lateJoin adds the answers of an operation that came when their lease was over, as one
+// JSON array. It is part of the statements that read cases.
+const lateJoin = `
+LEFT JOIN LATERAL (
+	SELECT json_agg(b.body ORDER BY j.seq) AS answers
+	FROM reconciler.journal j, LATERAL (SELECT j.body::json AS body) b
+	WHERE j.tenant = $1 AND j.operation_id = o.operation_id AND j.kind = 'attempt_finished' AND b.body ->> 'applied' = 'false'
+) late ON o.attempts > 0`
 
-// addLate gives each case the answers that came when their lease was over.
-func (l *Ledger) addLate(ctx context.Context, cases []recon.Case) error {
-	at := make(map[string]int, len(cases))
-	var sent []string
-	for i, c := range cases {
-		if c.Operation.Attempts > 0 {
-			at[string(c.Operation.ID)] = i
-			sent = append(sent, string(c.Operation.ID))
-		}
+// lateAnswers reads what lateJoin gives.
+func lateAnswers(answers []byte) ([]recon.AttemptReport, error) {
+	if answers == nil {
+		return nil, nil
 	}
-	if len(sent) == 0 {
-		return nil
+	var entries []struct {
+		Class     recon.AttemptClass `json:"class"`
+		EffectID  string             `json:"effect_id"`
+		ErrorCode string             `json:"error_code"`
+		RequestID string             `json:"request_id"`
 	}
-	rows, err := l.pool.Query(ctx, lateSQL, l.tenant, sent)
-	if err != nil {
-		return err
+	if err := json.Unmarshal(answers, &entries); err != nil {
+		return nil, fmt.Errorf("late answers: %w", err)
 	}
-	var id string
-	var a recon.AttemptReport
-	_, err = pgx.ForEachRow(rows, []any{&id, text(&a.Class), text(&a.EffectID), text(&a.ErrorCode), text(&a.RequestID)}, func() error {
-		cases[at[id]].Late = append(cases[at[id]].Late, a)
-		return nil
-	})
-	return err
+	reports := make([]recon.AttemptReport, len(entries))
+	for i, e := range entries {
+		reports[i] = recon.AttemptReport{Class: e.Class, EffectID: e.EffectID, ErrorCode: e.ErrorCode, RequestID: e.RequestID}
+	}
+	return reports, nil
 }

@@ -76,10 +76,10 @@ type coverageRow struct {
 //go:embed sql/save_looks.sql
 var saveLooksSQL string
 
-// saveLooks writes the evidence: looks, the ranges that they cover, and what the
-// provider sent. It is append-only; what is there already stays as it is.
-func (l *Ledger) saveLooks(ctx context.Context, tx pgx.Tx, b *Batch, blobs []blobRow) error {
-	if len(b.Looks) == 0 && len(b.Coverage) == 0 && len(blobs) == 0 {
+// saveLooks writes the evidence: looks, and the ranges that they cover. It is
+// append-only; what is there already stays as it is.
+func (l *Ledger) saveLooks(ctx context.Context, tx pgx.Tx, b *Batch) error {
+	if len(b.Looks) == 0 && len(b.Coverage) == 0 {
 		return nil
 	}
 	looks := make([]lookRow, 0, len(b.Looks))
@@ -101,11 +101,6 @@ func (l *Ledger) saveLooks(ctx context.Context, tx pgx.Tx, b *Batch, blobs []blo
 	if err != nil {
 		return err
 	}
-	ids, about := make([]string, len(blobs)), make([]string, len(blobs))
-	salts, bytes := make([][]byte, len(blobs)), make([][]byte, len(blobs))
-	for i, r := range blobs {
-		ids[i], salts[i], bytes[i], about[i] = r.id, r.salt, r.bytes, r.about
-	}
-	_, err = tx.Exec(ctx, saveLooksSQL, l.tenant, b.RunID, looksJSON, coverageJSON, ids, salts, bytes, about)
+	_, err = tx.Exec(ctx, saveLooksSQL, l.tenant, b.RunID, looksJSON, coverageJSON)
 	return err
 }

@@ -101,16 +101,14 @@ func (l *Ledger) Story(ctx context.Context, id recon.OperationID) (recon.Story, 
 }
 
 func (l *Ledger) storyOf(ctx context.Context, tx pgx.Tx, id recon.OperationID, s *recon.Story) error {
-	var marks []string
-	err := tx.QueryRow(ctx, casesSQL, l.tenant, []string{string(id)}).
-		Scan(append(operationFields(&s.Operation, &marks), checkFields(&s.Check)...)...)
+	c, err := scanCase(tx.QueryRow(ctx, casesSQL, l.tenant, []string{string(id)}))
 	if isNoRows(err) {
 		return &NotFoundError{What: "operation", ID: string(id)}
 	}
 	if err != nil {
 		return err
 	}
-	s.Operation.Marks = typed[recon.Mark](marks)
+	s.Operation, s.Check = c.Operation, c.Check
 	if s.Policy, err = l.policyOf(ctx, tx, s.Operation); err != nil {
 		return err
 	}

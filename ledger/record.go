@@ -114,7 +114,7 @@ func (l *Ledger) recordIn(ctx context.Context, tx pgx.Tx, b Batch) (Recorded, er
 	if err != nil {
 		return out, err
 	}
-	if err := l.saveLooks(ctx, tx, &b, s.blobs); err != nil {
+	if err := l.saveLooks(ctx, tx, &b); err != nil {
 		return out, err
 	}
 	if err := l.saveEffects(ctx, tx, s, b.Now); err != nil {

@@ -87,7 +87,7 @@ func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error) error {
 		return err
 	}
 	// Where the list goes on is written last: what was not stored by then is read again.
-	left, right := b, Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now, List: b.List}
+	left, right := b, Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now, SeenBy: b.SeenBy, List: b.List}
 	left.List = nil
 	half := len(b.Effects) / 2
 	left.Effects, right.Effects = b.Effects[:half], b.Effects[half:]
@@ -143,7 +143,7 @@ func (b *Batch) halves() []Batch {
 // only gives the part of a batch that some decisions need: their looks, and the effects
 // that they link.
 func (b *Batch) only(ds []recon.Decision) Batch {
-	out := Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now, Decisions: ds, Versions: b.Versions}
+	out := Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now, SeenBy: b.SeenBy, Decisions: ds, Versions: b.Versions}
 	linked, looked := map[recon.EffectIdentity]bool{}, map[string]bool{}
 	for _, d := range ds {
 		for _, m := range d.Links {

@@ -48,10 +48,13 @@ type Raw struct {
 // Batch is everything that one pass over some operations learned and concluded. It
 // is recorded whole or not at all, but for operations that are reported as lost.
 type Batch struct {
-	Hold     Hold // zero: no source was asked, so none needs to be held
-	RunID    string
-	Now      time.Time
-	Looks    []recon.Look
+	Hold  Hold // zero: no source was asked, so none needs to be held
+	RunID string
+	Now   time.Time
+	Looks []recon.Look
+	// SeenBy are looks that were recorded before, with those effects of this batch that they
+	// saw. They are not written again.
+	SeenBy   []recon.Look
 	Effects  []recon.Effect
 	Raw      []Raw
 	Coverage []recon.Coverage

@@ -168,3 +168,32 @@ func BenchmarkIndex(b *testing.B) {
 		})
 	}
 }
+
+func TestLawWhatIsPairedSharesAWord(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		ops, seen := world(t)
+		words := map[recon.EffectIdentity]map[string]bool{}
+		for _, e := range seen {
+			of := map[string]bool{}
+			for _, w := range matchers.EffectWords(&e) {
+				of[w] = true
+			}
+			words[e.Identity()] = of
+		}
+		byID := map[recon.OperationID]recon.Operation{}
+		for _, o := range ops {
+			byID[o.ID] = o
+		}
+		for _, m := range matchers.Pair(ops, seen, refundTerms) {
+			o := byID[m.Operation]
+			shared := false
+			for _, w := range matchers.OperationWords(&o) {
+				shared = shared || words[m.Effect][w]
+			}
+			if !shared {
+				t.Fatalf("%s and %v are paired (%s) without a common word", m.Operation, m.Effect, m.Basis)
+			}
+		}
+	})
+}

@@ -18,24 +18,20 @@ import (
 // heard is a batch of operations with everything that is known of them now.
 type heard struct {
 	cases  []recon.Case
-	answer sources.Answer
-	owners map[recon.EffectIdentity]string
-	// settled are operations that what is stored concludes: they were not asked for.
-	settled map[recon.OperationID]settled
+	answer sources.Answer // of this batch: its looks are new
+	seen   seen           // effects that may have to do with the cases, of this answer or of an earlier one
+	// settled are operations that what is stored concludes: they were not asked for. Their
+	// evidence is the looks at what is stored.
+	settled map[recon.OperationID]recon.Decision
+	stored  []recon.Look
 	at      time.Time // when all of it was known
-}
-
-// settled is a conclusion from stored effects, and the look that is its evidence.
-type settled struct {
-	decision recon.Decision
-	look     recon.Look
 }
 
 // ask concludes what stored effects conclude, and asks the source for the rest in one
 // batch, less what a list of this run already answers. A source that is down is not
 // asked.
 func (p *pass) ask(ctx context.Context, cases []recon.Case) (heard, error) {
-	h := heard{cases: cases, settled: map[recon.OperationID]settled{}}
+	h := heard{cases: cases, settled: map[recon.OperationID]recon.Decision{}}
 	if err := p.settleStored(&h); err != nil {
 		return h, err
 	}
@@ -54,10 +50,12 @@ func (p *pass) ask(ctx context.Context, cases []recon.Case) (heard, error) {
 		p.listen(answer)
 	}
 	h.at = p.options.Now()
-	var err error
-	if h.owners, err = p.Ledger.Owners(ctx, strangers(h)); err != nil {
+	owners, err := p.Ledger.Owners(ctx, strangers(h))
+	if err != nil {
 		return h, fmt.Errorf("read whose the effects are: %w", err)
 	}
+	p.shelf.put(h.answer, owners)
+	h.seen = p.shelf.take(h.cases)
 	return h, p.step("ask")
 }
 
@@ -70,6 +68,7 @@ func (p *pass) listen(a sources.Answer) {
 			p.Watch.Look(l)
 		}
 		if isList(l) {
+			l.Found = nil // the shelf knows
 			p.lists = append(p.lists, l)
 		}
 	}
@@ -131,18 +130,19 @@ func question(c recon.Case) sources.Question {
 	return q
 }
 
-// settleStored concludes from stored effects what can be concluded from them alone.
+// settleStored concludes from stored effects what can be concluded from them alone. What
+// was seen of them in this run and is not stored yet is newer.
 func (p *pass) settleStored(h *heard) error {
 	now := p.options.Now()
 	var with []recon.Case
 	for _, c := range h.cases {
-		if len(c.Effects) > 0 && !slices.ContainsFunc(c.Effects, func(e recon.Effect) bool { return e.NeedsRead }) {
+		doubt := slices.ContainsFunc(c.Effects, func(e recon.Effect) bool { return e.NeedsRead })
+		if len(c.Effects) > 0 && !doubt && !p.shelf.has(c) {
 			with = append(with, c)
 		}
 	}
-	if len(with) == 0 {
-		return nil
-	}
+	type place struct{ kind, account, mode string }
+	at := map[place]int{} // one look at what is stored for all operations of a place
 	for _, c := range pair(with, nil, nil) {
 		if len(c.Matches) == 0 {
 			continue
@@ -151,10 +151,22 @@ func (p *pass) settleStored(h *heard) error {
 		if err != nil {
 			return err
 		}
+		in := place{look.Kind, look.Account, look.Mode}
+		n, looked := at[in]
+		if looked {
+			look.ID = h.stored[n].ID
+		}
 		c.Looks = []recon.Look{look}
 		d, err := p.decided(c, now)
-		if err == nil && d.From != d.To && slices.Contains(d.LookIDs, look.ID) {
-			h.settled[c.Operation.ID] = settled{decision: d, look: look}
+		if err != nil || d.From == d.To || !slices.Contains(d.LookIDs, look.ID) {
+			continue
+		}
+		h.settled[c.Operation.ID] = d
+		if looked {
+			h.stored[n].Found = append(h.stored[n].Found, look.Found...)
+		} else {
+			at[in] = len(h.stored)
+			h.stored = append(h.stored, look)
 		}
 	}
 	return nil

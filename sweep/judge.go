@@ -17,18 +17,17 @@ type judged struct {
 // verdicts are the judged operations of a batch, and those that could not be judged.
 type verdicts struct {
 	judged []judged
-	looks  []recon.Look // evidence that no source gave: what was stored
+	looks  []recon.Look // evidence that no source gave just now: what was stored
 	faults map[recon.OperationID]error
 }
 
 // judge pairs and decides. It is pure: everything it needs was heard.
 func (p *pass) judge(h heard) verdicts {
-	v := verdicts{faults: map[recon.OperationID]error{}}
-	looks := append(p.lists[:len(p.lists):len(p.lists)], h.answer.Looks...)
-	for _, c := range pair(h.cases, h.answer.Effects, h.owners) {
-		if s, ok := h.settled[c.Operation.ID]; ok {
-			v.looks = append(v.looks, s.look)
-			v.judged = append(v.judged, judged{Case: c, Decision: s.decision})
+	v := verdicts{looks: h.stored, faults: map[recon.OperationID]error{}}
+	looks := h.seen.narrow(append(p.lists[:len(p.lists):len(p.lists)], h.answer.Looks...))
+	for _, c := range pair(h.cases, h.seen.effects, h.seen.owners) {
+		if d, ok := h.settled[c.Operation.ID]; ok {
+			v.judged = append(v.judged, judged{Case: c, Decision: d})
 			continue
 		}
 		c.Looks = about(c, looks)
@@ -63,11 +62,8 @@ func about(c recon.Case, looks []recon.Look) []recon.Look {
 func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
 	b := ledger.Batch{
 		Hold: p.held(), RunID: p.run.ID, Now: h.at,
-		Looks: append(v.looks, h.answer.Looks...), Effects: h.answer.Effects,
+		Looks: append(v.looks, h.answer.Looks...), SeenBy: h.seen.narrow(p.lists), Effects: h.seen.effects, Raw: h.seen.raw,
 		Versions: make(map[recon.OperationID]int64, len(v.judged)),
-	}
-	for _, r := range h.answer.Raw {
-		b.Raw = append(b.Raw, ledger.Raw(r))
 	}
 	for _, l := range h.answer.Looks {
 		if isList(l) {
@@ -100,6 +96,21 @@ func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
 // coverageOf is the range that a complete list answers for.
 func coverageOf(l recon.Look) recon.Coverage {
 	return recon.Coverage{Source: l.Source, Kind: l.Kind, Account: l.Account, Mode: l.Mode, Window: l.Window, At: l.At, LookID: l.ID}
+}
+
+// shelve records what the run has seen and no operation took: an effect that waits for
+// its operation, or has none.
+func (p *pass) shelve(ctx context.Context) error {
+	for _, piece := range p.shelf.rest(p.batchSize()) {
+		_, err := p.Ledger.Record(ctx, ledger.Batch{
+			Hold: p.held(), RunID: p.run.ID, Now: p.options.Now(),
+			SeenBy: piece.narrow(p.lists), Effects: piece.effects, Raw: piece.raw,
+		})
+		if err != nil {
+			return fmt.Errorf("record %d effects that no operation took: %w", len(piece.effects), err)
+		}
+	}
+	return p.step("shelve")
 }
 
 // remember takes what a recorded batch says of the run as a whole.

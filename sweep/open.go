@@ -44,8 +44,11 @@ func (p *pass) loop(ctx context.Context) error {
 	}
 	for {
 		cases, err := p.due(ctx) // what we believe, with all that is stored about it
-		if err != nil || len(cases) == 0 {
+		if err != nil {
 			return err
+		}
+		if len(cases) == 0 {
+			return p.shelve(ctx) // what was seen and belongs to none of them
 		}
 		heard, err := p.ask(ctx, cases) // what the source says of the rest, or that it did not
 		if err != nil {
@@ -78,6 +81,7 @@ type pass struct {
 	changed int
 	past    map[recon.OperationID]bool // taken and possibly still due: not again in this run
 	lists   []recon.Look               // complete lists of this run, which answer for later batches
+	shelf   *shelf                     // what they showed and no batch took yet
 
 	alive context.Context // ends when the hold or the run's place is lost
 	stop  context.CancelCauseFunc
@@ -91,8 +95,8 @@ type pass struct {
 func (s *Sweep) begin(ctx context.Context, o Options, name string, ladder ledger.Ladder) (*pass, error) {
 	p := &pass{
 		Sweep: s, options: o, ladder: ladder, begun: o.Now(), started: time.Now(),
-		past: map[recon.OperationID]bool{},
-		out:  Outcome{Source: s.Source.Name(), Findings: map[recon.FindingKind]int{}},
+		past: map[recon.OperationID]bool{}, shelf: newShelf(),
+		out: Outcome{Source: s.Source.Name(), Findings: map[recon.FindingKind]int{}},
 	}
 	var err error
 	p.run, err = s.Ledger.BeginRun(ctx, ledger.RunStart{

@@ -1,6 +1,6 @@
 -- Writes what was seen of effects: new ones, changed ones, the changes themselves,
--- and links. The caller holds row locks on all that exist.
--- $1 tenant  $2 now  $3 new effects  $4 changed effects  $5 changes  $6 links
+-- links, and what the provider sent. The caller holds row locks on all that exist.
+-- $1 tenant  $2 now  $3 new effects  $4 changed effects  $5 changes  $6 links  $7..$10 blobs
 WITH fresh AS (
     INSERT INTO reconciler.effects (tenant, system, account, mode, id, source, kind, status, amount, currency,
         parent, other_parents, target, reference, natural_reference, key, created_at, updated_at, fee, net,
@@ -38,6 +38,12 @@ changed AS (
         parent_total bigint, metadata jsonb, owner text, needs_read boolean, seen_at timestamptz, look_id text,
         blob_id text)
     WHERE e.tenant = $1 AND e.system = r.system AND e.account = r.account AND e.mode = r.mode AND e.id = r.id
+),
+kept AS (
+    INSERT INTO reconciler.blobs (tenant, id, salt, bytes, about)
+    SELECT $1, b.id, b.salt, b.bytes, b.about
+    FROM unnest($7::text[], $8::bytea[], $9::bytea[], $10::text[]) AS b (id, salt, bytes, about)
+    ON CONFLICT (tenant, id) DO NOTHING
 ),
 told AS (
     INSERT INTO reconciler.effect_changes (tenant, system, account, mode, id, change_id, at, before, after, look_id)

@@ -1,4 +1,4 @@
--- Appends evidence. $1 tenant  $2 run  $3 looks  $4 coverage  $5..$8 blobs
+-- Appends evidence. $1 tenant  $2 run  $3 looks  $4 coverage
 -- DO NOTHING, since DO UPDATE would fire the triggers that keep evidence unchanged.
 WITH looks AS (
     INSERT INTO reconciler.looks (tenant, look_id, source, method, outcome, kind, account, mode, effect_id, key,
@@ -12,15 +12,9 @@ WITH looks AS (
         window_to timestamptz, at timestamptz, complete boolean, calls integer, request_id text, reply_hash text,
         fault text, detail text, found jsonb)
     ON CONFLICT (tenant, look_id) DO NOTHING
-),
-coverage AS (
-    INSERT INTO reconciler.coverage (tenant, look_id, source, kind, account, mode, window_from, window_to, at)
-    SELECT $1, r.look_id, r.source, r.kind, r.account, r.mode, r.window_from, r.window_to, r.at
-    FROM json_to_recordset($4::json) AS r (look_id text, source text, kind text, account text, mode text,
-        window_from timestamptz, window_to timestamptz, at timestamptz)
-    ON CONFLICT (tenant, look_id, kind, account, mode) DO NOTHING
 )
-INSERT INTO reconciler.blobs (tenant, id, salt, bytes, about)
-SELECT $1, b.id, b.salt, b.bytes, b.about
-FROM unnest($5::text[], $6::bytea[], $7::bytea[], $8::text[]) AS b (id, salt, bytes, about)
-ON CONFLICT (tenant, id) DO NOTHING
+INSERT INTO reconciler.coverage (tenant, look_id, source, kind, account, mode, window_from, window_to, at)
+SELECT $1, r.look_id, r.source, r.kind, r.account, r.mode, r.window_from, r.window_to, r.at
+FROM json_to_recordset($4::json) AS r (look_id text, source text, kind text, account text, mode text,
+    window_from timestamptz, window_to timestamptz, at timestamptz)
+ON CONFLICT (tenant, look_id, kind, account, mode) DO NOTHING

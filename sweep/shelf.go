@@ -1,0 +1,170 @@
+package sweep
+
+import (
+	"cmp"
+	"hash/maphash"
+	"maps"
+	"slices"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/matchers"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+// shelf holds the effects that a run has seen and not recorded yet. One list answers for
+// many batches; each of its effects is recorded with the batch whose operation it names,
+// once and with its owner, and what nobody took at the end of the run.
+type shelf struct {
+	effects map[recon.EffectIdentity]*shelved
+	words   map[uint64][]*shelved // by the hash of a word: whoever shares one by chance is only looked at
+	owners  map[recon.EffectIdentity]string
+	seed    maphash.Seed
+}
+
+// shelved is one effect with what the provider sent and the looks that saw it.
+type shelved struct {
+	effect recon.Effect
+	raw    []byte
+	looks  []string
+	taken  bool
+}
+
+func newShelf() *shelf {
+	return &shelf{
+		effects: map[recon.EffectIdentity]*shelved{}, words: map[uint64][]*shelved{},
+		owners: map[recon.EffectIdentity]string{}, seed: maphash.MakeSeed(),
+	}
+}
+
+func (s *shelf) word(w string) uint64 { return maphash.String(s.seed, w) }
+
+// put takes an answer, and whose its effects are. An effect that is seen again is as it
+// is now.
+func (s *shelf) put(a sources.Answer, owners map[recon.EffectIdentity]string) {
+	for _, e := range a.Effects {
+		id := e.Identity()
+		on := s.effects[id]
+		if on == nil {
+			on = &shelved{}
+			s.effects[id] = on
+		}
+		on.effect = e
+		for _, w := range matchers.EffectWords(&e) {
+			k := s.word(w)
+			s.words[k] = append(s.words[k], on)
+		}
+	}
+	for _, r := range a.Raw {
+		if on := s.effects[r.Effect]; on != nil {
+			on.raw = r.Bytes
+		}
+	}
+	for _, l := range a.Looks {
+		for _, id := range l.Found {
+			if on := s.effects[id]; on != nil {
+				on.looks = append(on.looks, l.ID)
+			}
+		}
+	}
+	maps.Copy(s.owners, owners)
+}
+
+// has reports whether something may have to do with the case.
+func (s *shelf) has(c recon.Case) bool {
+	return slices.ContainsFunc(s.wordsOf(c), func(w uint64) bool {
+		return slices.ContainsFunc(s.words[w], func(on *shelved) bool { return !on.taken })
+	})
+}
+
+// take gives everything that may have to do with the cases, and keeps the rest.
+func (s *shelf) take(cases []recon.Case) seen {
+	var list []*shelved
+	for _, c := range cases {
+		for _, w := range s.wordsOf(c) {
+			for _, on := range s.words[w] {
+				if !on.taken {
+					on.taken = true
+					list = append(list, on)
+				}
+			}
+			delete(s.words, w)
+		}
+	}
+	return s.hand(list)
+}
+
+// wordsOf are the words of a case: those of its operation and its group, and the effects
+// that it has, which may have been seen again.
+func (s *shelf) wordsOf(c recon.Case) []uint64 {
+	if len(s.words) == 0 {
+		return nil
+	}
+	words := matchers.OperationWords(&c.Operation)
+	for i := range c.Group {
+		words = append(words, matchers.OperationWords(&c.Group[i].Operation)...)
+	}
+	for i := range c.Effects {
+		words = append(words, matchers.EffectWords(&c.Effects[i])...)
+	}
+	hashed := make([]uint64, len(words))
+	for i, w := range words {
+		hashed[i] = s.word(w)
+	}
+	return hashed
+}
+
+// rest gives what nobody took, in pieces.
+func (s *shelf) rest(size int) []seen {
+	list := make([]*shelved, 0, len(s.effects))
+	for _, on := range s.effects {
+		on.taken = true
+		list = append(list, on)
+	}
+	clear(s.words)
+	slices.SortFunc(list, func(a, b *shelved) int {
+		return cmp.Or(a.effect.CreatedAt.Compare(b.effect.CreatedAt), cmp.Compare(a.effect.ID, b.effect.ID))
+	})
+	var pieces []seen
+	for piece := range slices.Chunk(list, size) {
+		pieces = append(pieces, s.hand(piece))
+	}
+	return pieces
+}
+
+// seen is what was taken from the shelf.
+type seen struct {
+	effects []recon.Effect
+	raw     []ledger.Raw
+	owners  map[recon.EffectIdentity]string
+	by      map[string][]recon.EffectIdentity // which of them each look saw
+}
+
+func (s *shelf) hand(list []*shelved) seen {
+	out := seen{owners: map[recon.EffectIdentity]string{}, by: map[string][]recon.EffectIdentity{}}
+	for _, on := range list {
+		id := on.effect.Identity()
+		delete(s.effects, id)
+		out.effects = append(out.effects, on.effect)
+		if on.raw != nil {
+			out.raw = append(out.raw, ledger.Raw{Effect: id, Bytes: on.raw})
+		}
+		if owner := s.owners[id]; owner != "" {
+			out.owners[id] = owner
+		}
+		for _, look := range on.looks {
+			out.by[look] = append(out.by[look], id)
+		}
+	}
+	return out
+}
+
+// narrow gives the looks with what they saw of this only, so that nobody has to search
+// a list of a hundred thousand for each of its operations.
+func (s seen) narrow(looks []recon.Look) []recon.Look {
+	out := slices.Clone(looks)
+	for i := range out {
+		out[i].Found = s.by[out[i].ID]
+	}
+	return out
+}
