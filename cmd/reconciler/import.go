@@ -183,7 +183,7 @@ func (a *app) importFile(ctx context.Context, l *ledger.Ledger, p plan, name str
 	defer screen.end()
 	rows := newImportRows(p.format, screen.reader(in), name)
 	r, err := l.ImportEffects(ctx, ledger.EffectImport{
-		Source: p.format.Source, System: p.format.System, File: rows, Name: filepath.Base(name), Hash: rows.sum, Readable: p.readable, Complete: p.complete, Now: now,
+		Source: p.format.Source, System: p.format.System, Sources: p.format.Siblings, File: rows, Name: filepath.Base(name), Hash: rows.sum, Readable: p.readable, Complete: p.complete, Now: now,
 	})
 	out := imported{File: name, ImportResult: r, Aside: rows.aside, Notes: append([]files.Note{}, rows.reader.Notes()...)}
 	out.Encoding = rows.reader.Encoding()

@@ -1,6 +1,6 @@
 -- The operations that rows of a file bear on: open ones, succeeded ones whose effect came
 -- to nothing, and failed ones that have an effect after all.
--- $1 tenant  $2 system
+-- $1 tenant  $2 system  $3 the system's sources
 WITH named AS (
     SELECT o.operation_id, o.state, r.status
     FROM pg_temp.effect_rows r
@@ -12,11 +12,11 @@ WITH named AS (
     UNION ALL
     SELECT o.operation_id, o.state, r.status
     FROM pg_temp.effect_rows r
-    JOIN reconciler.operations o ON o.tenant = $1 AND o.key = r.key
+    JOIN reconciler.operations o ON o.tenant = $1 AND o.source = ANY ($3::text[]) AND o.key = r.key
     UNION ALL
     SELECT o.operation_id, o.state, r.status
     FROM pg_temp.effect_rows r
-    JOIN reconciler.operations o ON o.tenant = $1 AND o.effect_id = r.id
+    JOIN reconciler.operations o ON o.tenant = $1 AND o.effect_id = r.id AND o.source = ANY ($3::text[])
     UNION ALL
     SELECT o.operation_id, o.state, r.status
     FROM pg_temp.effect_rows r

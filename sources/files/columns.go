@@ -18,11 +18,10 @@ const ignored = "ignored"
 type columnMap struct {
 	format   *Format
 	settings Settings
-	status   map[string]string // words in small letters
-	totals   int               // column of the words that tell sums; -1: there are none
-	sums     map[string]int64  // by currency, of the rows since the last total
-	unread   bool              // an amount could not be read, so sums say nothing
-	twins    map[[16]byte]int  // of rows without an id: how often each was seen
+	totals   int              // column of the words that tell sums; -1: there are none
+	sums     map[string]int64 // by currency, of the rows since the last total
+	unread   bool             // an amount could not be read, so sums say nothing
+	twins    map[[16]byte]int // of rows without an id: how often each was seen
 	note     noter
 }
 

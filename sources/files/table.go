@@ -31,9 +31,6 @@ func (r *record) get(column int) string {
 	return strings.TrimSpace(r.fields[i])
 }
 
-// has reports whether the file has the column.
-func (r *record) has(column int) bool { return r.at[column] >= 0 }
-
 func newTable(t *text, f *Format, note noter) (*table, error) {
 	head, err := t.head()
 	if err != nil {
