@@ -52,7 +52,7 @@ func Folds(crowds []recon.Crowd, p Policy, now time.Time) []recon.Fold {
 // it is over. Its telling is one message however many findings it holds. The second
 // result is since when its source answers again.
 func PlanIncident(i recon.Incident, p Policy, now time.Time) (recon.Telling, time.Time) {
-	t := recon.Telling{Incident: i.ID, PlanAt: i.PlanAt, Shown: i.Shown}
+	t := recon.Telling{Incident: i.ID, PlanAt: i.PlanAt, Shown: i.Shown, Total: i.Total, Open: i.Open}
 	up := i.UpSince
 	switch {
 	case !i.DownSince.IsZero():

@@ -19,6 +19,8 @@ const (
 // Desk keeps what is to be told. The ledger implements it. Every change is guarded by
 // what was read, so that any number of processes may plan at once and repeat.
 type Desk interface {
+	// PassOverFolded marks as planned what changed and is told by its incident alone.
+	PassOverFolded(ctx context.Context) error
 	// Crowds counts what waits to be told for the first time, by source and kind.
 	Crowds(ctx context.Context, now, since time.Time) ([]recon.Crowd, error)
 	// Fold takes a crowd into an incident, which is planned at a time.
@@ -47,6 +49,9 @@ type Planner struct {
 // incidents that were. To stop at any point and to run it again is safe.
 func (p *Planner) Pass(ctx context.Context) (int, error) {
 	planned := 0
+	if err := p.Desk.PassOverFolded(ctx); err != nil {
+		return 0, err
+	}
 	for range planRounds {
 		n, err := p.round(ctx)
 		planned += n

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -266,4 +267,12 @@ func (s *stand) snapshot() ledger.Snapshot {
 		s.Fatal(err)
 	}
 	return snap
+}
+
+func lostAnswer() slacktest.Fault {
+	return slacktest.Fault{Method: "chat.postMessage", LoseAnswer: true}
+}
+
+func tooMany(after time.Duration) slacktest.Fault {
+	return slacktest.Fault{Method: "chat.postMessage", Status: http.StatusTooManyRequests, RetryAfter: after}
 }

@@ -21,6 +21,31 @@ const (
 	topMembers = 10
 )
 
+const passOverSQL = `
+WITH folded AS (
+	SELECT f.finding_id
+	FROM reconciler.findings f
+	WHERE f.tenant = $1 AND f.planned_version <> f.version AND f.incident_id IS NOT NULL
+		AND NOT EXISTS (SELECT FROM reconciler.notices n
+			WHERE n.tenant = $1 AND n.subject = f.finding_id AND n.opening = f.openings)
+	ORDER BY f.fingerprint
+	FOR NO KEY UPDATE OF f
+)
+UPDATE reconciler.findings f SET planned_version = f.version, plan_at = NULL
+FROM folded x WHERE f.tenant = $1 AND f.finding_id = x.finding_id`
+
+// PassOverFolded marks as planned what changed and is told by its incident alone, at
+// once for all of it: after an outage thousands end together.
+func (l *Ledger) PassOverFolded(ctx context.Context) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	err := l.inTx(ctx, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, passOverSQL, l.tenant)
+		return err
+	})
+	return l.fault("pass over findings of incidents", err)
+}
+
 //go:embed sql/crowds.sql
 var crowdsSQL string
 
@@ -228,7 +253,7 @@ func (l *Ledger) SaveIncident(ctx context.Context, t recon.Telling, up, now time
 	}
 	err = l.inTx(ctx, func(tx pgx.Tx) error {
 		_, err := tx.Exec(ctx, saveIncidentSQL, l.tenant, stored(now), t.Incident, orNull(t.PlanAt), t.Level, orNull(t.Next),
-			t.Full, t.Over, orNull(up), t.Shown, notices, string(recon.ActEdit))
+			t.Full, t.Over, orNull(up), t.Shown, notices, string(recon.ActEdit), t.Total, t.Open)
 		return err
 	})
 	return l.fault("store the plan of an incident", err)

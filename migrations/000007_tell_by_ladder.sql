@@ -13,6 +13,8 @@ CREATE TABLE reconciler.incidents (
     full_at     timestamptz,
     up_since    timestamptz,
     ended_at    timestamptz,
+    total       integer,
+    left_open   integer,
     level       integer     NOT NULL DEFAULT 0,
     shown       text,
     plan_at     timestamptz,
@@ -24,6 +26,8 @@ CREATE UNIQUE INDEX incidents_taking_in ON reconciler.incidents (tenant, source,
 CREATE INDEX incidents_to_plan ON reconciler.incidents (tenant, plan_at) WHERE plan_at IS NOT NULL;
 COMMENT ON TABLE reconciler.incidents IS
     'Many findings told as one message: of one kind at one source at once, or waiting for a source that is down.';
+COMMENT ON COLUMN reconciler.incidents.left_open IS
+    'How many of its findings were still open when it ended, and are told by themselves since; total: how many it told.';
 COMMENT ON COLUMN reconciler.incidents.full_at IS 'Since when it takes in no more findings; null: it still does.';
 
 ALTER TABLE reconciler.findings

@@ -41,9 +41,11 @@ type Telling struct {
 	Resume bool
 	// Wake plans the other findings on its operations again.
 	Wake bool
-	// Full ends the taking in of an incident, and Over the incident itself.
-	Full, Over bool
-	Shown      string // what the incident's messages show once they are delivered
+	// Full ends the taking in of an incident, and Over the incident itself, which told
+	// Total findings of which Open are left.
+	Full, Over  bool
+	Total, Open int
+	Shown       string // what the incident's messages show once they are delivered
 	// The guards, as they were read.
 	Version, Planned int64
 	PlanAt           time.Time

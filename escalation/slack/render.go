@@ -190,7 +190,7 @@ func refused(m escalation.Message) slackgo.Block {
 	if m.Refused == "" {
 		return nil
 	}
-	return mrkdwn("_Told here because the destination_ " + code(m.Refused, 80) + " _does not take it. It is tried there until it does._")
+	return mrkdwn("Told here because the destination " + code(m.Refused, 80) + " does not take it. It is tried there until it does.")
 }
 
 func repeat(m escalation.Message) slackgo.Block {

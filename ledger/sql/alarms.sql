@@ -9,6 +9,16 @@ WITH due AS (
     (SELECT f.finding_id FROM reconciler.findings f
     WHERE f.tenant = $1 AND f.plan_at <= $2
     ORDER BY f.plan_at LIMIT $3)
+),
+-- Read once for all of them, however few rows the planner believes there are.
+beside AS MATERIALIZED (
+    SELECT b.finding_id, b.kind, b.source, b.operation_ids, b.effects, b.opened_at
+    FROM reconciler.findings b
+    WHERE b.tenant = $1 AND b.state NOT IN ('settled', 'ended') AND b.incident_id IS NULL
+        AND b.operation_ids && ARRAY (
+            SELECT unnest(f.operation_ids)
+            FROM due d JOIN reconciler.findings f ON f.tenant = $1 AND f.finding_id = d.finding_id
+            WHERE f.state NOT IN ('settled', 'ended') AND f.incident_id IS NULL)
 )
 SELECT {finding}, f.openings, coalesce(f.snoozed_until, f.acknowledged_until), f.incident_id, o.action, o.since,
     o.key_expires_at, f.planned_version, f.plan_at,
@@ -18,9 +28,9 @@ SELECT {finding}, f.openings, coalesce(f.snoozed_until, f.acknowledged_until), f
         WHERE n.tenant = $1 AND n.subject = f.finding_id AND n.opening = f.openings AND n.act = 'tell'),
     (SELECT coalesce(json_agg(json_build_object('Kind', b.kind, 'Source', b.source, 'Operations', b.operation_ids,
             'Effects', b.effects, 'OpenedAt', b.opened_at) ORDER BY b.finding_id), '[]')
-        FROM reconciler.findings b
-        WHERE b.tenant = $1 AND b.operation_ids && f.operation_ids AND b.finding_id <> f.finding_id
-            AND b.state NOT IN ('settled', 'ended') AND b.incident_id IS NULL)
+        FROM beside b
+        WHERE b.operation_ids && f.operation_ids AND b.finding_id <> f.finding_id
+            AND f.state NOT IN ('settled', 'ended') AND f.incident_id IS NULL)
 FROM due d
 JOIN reconciler.findings f ON f.tenant = $1 AND f.finding_id = d.finding_id
 LEFT JOIN LATERAL (

@@ -10,7 +10,7 @@ WITH wanted AS (
 )
 SELECT i.incident_id, i.source, i.kind, i.opened_at, i.joined_at, i.full_at, i.ended_at, i.up_since, i.shown, i.plan_at,
     CASE WHEN s.blinds >= $6 THEN s.blind_since END,
-    coalesce(m.total, 0), coalesce(m.open, 0), coalesce(m.succeeded, 0), m.oldest, m.key_expires, coalesce(m.actions, '{}'),
+    coalesce(i.total, m.total, 0), coalesce(i.left_open, m.open, 0), coalesce(m.succeeded, 0), m.oldest, m.key_expires, coalesce(m.actions, '{}'),
     coalesce(m.money, '[]'), coalesce(m.top, '[]'), coalesce(t.told, '[]'), b.reason
 FROM wanted i
 LEFT JOIN reconciler.source_state s ON s.tenant = $1 AND s.source = i.source

@@ -1,12 +1,14 @@
 -- Stores the plan of one incident with its notices. A plan that another process made
 -- meanwhile stands, and this one is dropped.
 -- $1 tenant  $2 now  $3 incident  $4 plan_at as it was read  $5 level  $6 next
--- $7 it is full  $8 it is over  $9 since when the source is up  $10 shown  $11 notices  $12 act that may be asked for again
+-- $7 it is full  $8 it is over  $9 since when the source is up  $10 shown  $11 notices
+-- $12 act that may be asked for again  $13 findings that it told  $14 those still open
 WITH planned AS (
     UPDATE reconciler.incidents i
     SET level = $5, plan_at = CASE WHEN NOT $8 THEN $6::timestamptz END,
         full_at = CASE WHEN $7 OR $8 THEN coalesce(i.full_at, $2) ELSE i.full_at END,
-        ended_at = CASE WHEN $8 THEN $2 END, up_since = $9, shown = $10
+        ended_at = CASE WHEN $8 THEN $2 END, total = CASE WHEN $8 THEN $13::integer END,
+        left_open = CASE WHEN $8 THEN $14::integer END, up_since = $9, shown = $10
     WHERE i.tenant = $1 AND i.incident_id = $3 AND i.ended_at IS NULL AND i.plan_at IS NOT DISTINCT FROM $4
     RETURNING i.incident_id
 ),
