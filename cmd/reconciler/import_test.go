@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
+)
+
+const northwindConfig = `
+sources:
+  - name: stripe-main
+    kind: stripe
+    settings: {api_key: "${STRIPE_API_KEY}", accounts: [{account: acct_1NWEU}, {account: acct_1NWUS, connected: true}]}
+actions:
+  refund.create: {source: stripe-main, effect: refund, class: irreversible}
+`
+
+// A shop's month, once as Stripe's balance report and once as JSON Lines, tells of the
+// same effects: what both tell is there already, and nothing contradicts.
+func TestNorthwindComesInTwice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config := filepath.Join(dir, "reconciler.yaml")
+	if err := os.WriteFile(config, []byte(northwindConfig), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	environ := []string{"RECONCILER_DATABASE_URL=" + pgtest.URL(t), "STRIPE_API_KEY=sk_live_" + "TESTONLY"}
+	counts := func(file string) string {
+		t.Helper()
+		var out, err bytes.Buffer
+		code := run(t.Context(), []string{"import", "--config", config, "--source", "stripe-main", "--format", "json", file}, environ,
+			streams{in: bytes.NewReader(nil), out: &out, err: &err})
+		var r imported
+		if code != exitDone || json.Unmarshal(out.Bytes(), &r) != nil {
+			t.Fatalf("exit %d: %s%s", code, &out, &err)
+		}
+		return fmt.Sprintf("%d = %d + %d + %d + %d %s", r.Rows, r.Imported, r.Repeated, r.SetAside, r.Refused, r.Encoding)
+	}
+	const csv, lines = "../../sources/files/testdata/northwind/stripe_refunds_balance.csv", "../../sweep/testdata/northwind/effects.jsonl"
+	if got := counts(csv); got != "1668 = 1663 + 5 + 0 + 0 utf-8" {
+		t.Errorf("the report: %s", got)
+	}
+	if got := counts(csv); got != "1668 = 0 + 1668 + 0 + 0 utf-8" {
+		t.Errorf("the report again: %s", got)
+	}
+	// The lines add what a report does not show: what is in flight, keys, and that a failure
+	// was a reversal. 7 refunds are of test mode, the other lines of other providers.
+	if got := counts(lines); got != "2007 = 616 + 1033 + 358 + 0 utf-8" {
+		t.Errorf("the lines: %s", got)
+	}
+	if got := counts(lines); got != "2007 = 0 + 1649 + 358 + 0 utf-8" {
+		t.Errorf("the lines again: %s", got)
+	}
+}
