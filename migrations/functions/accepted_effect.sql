@@ -7,7 +7,7 @@ DECLARE
     accepted reconciler.effects;
 BEGIN
     SELECT x.* INTO accepted FROM reconciler.effects x
-        WHERE x.tenant = op.tenant AND x.owner = op.operation_id
+        WHERE x.tenant = op.tenant AND x.owner IN (op.operation_id, op."group")
         ORDER BY x.status <> 'completed', x.status = 'in_flight' DESC, x.id IS DISTINCT FROM op.effect_id, x.created_at, x.id LIMIT 1;
     RETURN CASE WHEN accepted.status <> 'in_flight' THEN accepted.id END;
 END $$;

@@ -15,7 +15,7 @@ BEGIN
         ('parent', op.parent <> e.parent AND NOT op.parent = ANY (e.other_parents)),
         ('target', normalize(op.target, NFC) <> normalize(e.target, NFC)),
         ('key', op.key <> e.key),
-        ('reference', btrim(e.reference) <> '' AND btrim(e.reference) <> op.operation_id
-            AND btrim(e.reference) IS DISTINCT FROM op."group")) AS d (field, differs)
+        -- One that names the operation's group is not this operation's alone.
+        ('reference', btrim(e.reference) <> '' AND btrim(e.reference) <> op.operation_id)) AS d (field, differs)
         WHERE d.differs);
 END $$;
