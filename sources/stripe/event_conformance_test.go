@@ -203,8 +203,8 @@ func TestEventsAboutWhatIsNotThereShowNothing(t *testing.T) {
 			t.Errorf("%s shows %v", typ, names(shown))
 		}
 	}
-	gone := decode(t, src, eventOf("invoice.deleted", `{"id":"in_1","object":"invoice"}`))
-	if !slices.Equal(names(gone), []string{"? invoice in_1"}) {
+	gone := decode(t, src, eventOf("invoice.deleted", `{"id":"in_1","object":"invoice","metadata":{"op_id":"op_1"}}`))
+	if !slices.Equal(names(gone), []string{"? invoice in_1 op_1"}) {
 		t.Errorf("a deleted invoice shows %v, want a hint to read it", names(gone))
 	}
 }

@@ -55,7 +55,7 @@ type decoding struct {
 
 func (d *decoding) decode() error {
 	if kind, ok := ourKind(string(d.event.Related.Type)); ok {
-		return d.hint(kind, string(d.event.Related.ID), nil, "")
+		return d.hint(kind, string(d.event.Related.ID), "", "")
 	}
 	kind, ok := ourKind(string(d.event.Data.Object.Object))
 	begins := func(prefix string) bool { return strings.HasPrefix(d.typ, prefix) }
@@ -63,7 +63,7 @@ func (d *decoding) decode() error {
 	case !ok, !slices.ContainsFunc(kinds[kind].told, begins), slices.Contains(previews, d.typ):
 		return nil
 	case slices.Contains(deletions, d.typ):
-		return d.hint(kind, string(d.event.Data.Object.ID), nil, "")
+		return d.hintAt(kind, d.event.Data.Object.raw, "")
 	}
 	return d.object(kind, d.event.Data.Object.raw)
 }
@@ -93,12 +93,7 @@ func (d *decoding) object(kind string, raw json.RawMessage) error {
 func (d *decoding) take(kind string, raw json.RawMessage, key string) error {
 	o, err := readObject(kind, raw)
 	if err != nil || !eventIDs.MatchString(o.ID) || lacks(kind, raw) {
-		var seen struct {
-			ID       text                       `json:"id"`
-			Metadata map[string]json.RawMessage `json:"metadata"`
-		}
-		_ = json.Unmarshal(raw, &seen) // what it does not have is missing in the hint
-		return d.hint(kind, string(seen.ID), seen.Metadata, key)
+		return d.hintAt(kind, raw, key)
 	}
 	if o.wrongMode(d.place.mode) {
 		return fmt.Errorf("the %s is of another mode than its event", kind)
@@ -126,14 +121,22 @@ func lacks(kind string, raw json.RawMessage) bool {
 	})
 }
 
-// hint names an object that the event does not show whole, with what it does say.
-func (d *decoding) hint(kind, id string, metadata map[string]json.RawMessage, key string) error {
+// hintAt names an object that the event does not show whole, with what it does say.
+func (d *decoding) hintAt(kind string, raw json.RawMessage, key string) error {
+	var seen struct {
+		ID       text                       `json:"id"`
+		Metadata map[string]json.RawMessage `json:"metadata"`
+	}
+	_ = json.Unmarshal(raw, &seen) // what it does not have is missing in the hint
+	return d.hint(kind, string(seen.ID), object{Metadata: seen.Metadata}.reference(d.marker), key)
+}
+
+func (d *decoding) hint(kind, id, reference, key string) error {
 	if !eventIDs.MatchString(id) {
 		return fmt.Errorf("the %s has no id", kind)
 	}
 	d.shown.Hints = append(d.shown.Hints, sources.Hint{
-		Kind: kind, Account: d.place.account, Mode: d.place.mode, ID: id, Key: key,
-		Reference: object{Metadata: metadata}.reference(d.marker),
+		Kind: kind, Account: d.place.account, Mode: d.place.mode, ID: id, Reference: reference, Key: key,
 	})
 	return nil
 }

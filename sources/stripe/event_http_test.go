@@ -2,6 +2,7 @@ package stripe_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -296,10 +297,17 @@ func TestB66_AFeeThatIsNotKnownYetIsNotZero(t *testing.T) {
 			t.Errorf("%s: fee %v, net %v, want not known", name, e.Fee, e.Net)
 		}
 	}
-	e := decode(t, src, eventOf("refund.created", with(t, wholeRefund,
-		`{"balance_transaction":{"id":"txn_1","amount":-700,"fee":-186,"net":-514,"currency":"eur"}}`))).Effects[0]
-	if e.Fee == nil || *e.Fee != -186 || e.Net == nil || *e.Net != -514 {
-		t.Errorf("fee %v, net %v, want as the balance transaction says", e.Fee, e.Net)
+}
+
+func TestB65_AFeeOfZeroIsKnownAndOneThatIsGivenBackKeepsItsSign(t *testing.T) {
+	t.Parallel()
+	src := receiver(t, nil)
+	for _, tt := range []struct{ fee, net int64 }{{0, -700}, {-186, -514}, {25, -725}} {
+		transaction := fmt.Sprintf(`{"balance_transaction":{"id":"txn_1","amount":-700,"fee":%d,"net":%d,"currency":"eur"}}`, tt.fee, tt.net)
+		e := decode(t, src, eventOf("refund.created", with(t, wholeRefund, transaction))).Effects[0]
+		if e.Fee == nil || *e.Fee != tt.fee || e.Net == nil || *e.Net != tt.net || e.Settlement != (recon.Money{Minor: 700, Currency: "EUR"}) {
+			t.Errorf("fee %v, net %v, settled %v; want as the balance transaction says: %+v", e.Fee, e.Net, e.Settlement, tt)
+		}
 	}
 }
 
