@@ -2,10 +2,12 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/config"
 	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
@@ -35,7 +37,45 @@ func NewAudit(c *config.Config, source config.Source, l *ledger.Ledger, watch co
 			a.Policies = append(a.Policies, p)
 		}
 	}
+	if feeder, can := s.Source.(sweep.FeedSource); can && len(feeder.Feeds()) > 0 {
+		a.Recover = recovery(c, a, l, feeder)
+	}
 	return a, nil
+}
+
+// recovery reads a source's feed of changes into the inbox, under the place of its run, and
+// takes in what it brought. Where another process does so now, that is enough.
+func recovery(c *config.Config, a *sweep.Audit, l *ledger.Ledger, feeder sweep.FeedSource) func(context.Context, func() time.Time) (sweep.Recovered, error) {
+	return func(ctx context.Context, now func() time.Time) (sweep.Recovered, error) {
+		box := inbox.Open(l)
+		run, err := l.BeginRun(ctx, ledger.RunStart{Name: "recover/" + string(feeder.Name()), Holder: a.Holder, TTL: recoverTTL})
+		var running *ledger.RunningError
+		if errors.As(err, &running) {
+			return sweep.Recovered{}, nil
+		}
+		if err != nil {
+			return sweep.Recovered{}, err
+		}
+		r := sweep.Recovery{Inbox: box, Source: feeder, Look: a.Watch.Look}
+		read, err := r.Run(ctx, now)
+		end := ledger.RunEnd{Outcome: ledger.RunDone}
+		if err != nil {
+			end.Outcome, end.Error = ledger.RunFailed, err.Error()
+		}
+		if err := errors.Join(err, l.FinishRun(context.WithoutCancel(ctx), run, end)); err != nil {
+			return read, err
+		}
+		receiver, can := feeder.(sweep.IntakeSource)
+		if !can {
+			return read, nil
+		}
+		in := &sweep.Intake{Inbox: box, Ledger: l, Sources: []sweep.IntakeSource{receiver}, Sheets: map[recon.SourceName]recon.Sheet{}}
+		for _, s := range c.Sources {
+			in.Sheets[s.Name] = s.Sheet
+		}
+		_, err = in.Run(ctx, now)
+		return read, err
+	}
 }
 
 // Clock gives the database's time as it goes on, by which decisions are judged: the

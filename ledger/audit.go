@@ -3,7 +3,6 @@ package ledger
 import (
 	"context"
 	_ "embed"
-	"errors"
 	"strings"
 	"time"
 
@@ -13,8 +12,9 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
-// An audit reads a window in chunks by the time of creation, each a short statement on an
-// index, so that neither memory nor the age of a snapshot grows with the window.
+// An audit joins a window once, at the server, and takes over only what has to be judged;
+// effects it walks through by the time of their creation. So memory does not grow with the
+// window.
 
 // AuditScope is what one audit accounts for: what one source holds, by its own time of
 // creation.
@@ -31,35 +31,32 @@ type AuditPlace struct {
 	System, Account, Mode, ID string
 }
 
-// AuditChunk is a piece of a walk through the operations of a window.
+// AuditChunk is a piece of the operations of a window.
 type AuditChunk struct {
-	Operations int // in the chunk
-	// Plain are those of them that have one completed effect, equal in all that both sides
-	// show, as the record says, and no open finding. PlainEffects are their effects in the
-	// window.
-	Plain, PlainEffects int
-	Effects             int                 // of all operations of the chunk, in the window
-	Odd                 []recon.OperationID // the others: to be judged
-	Last                AuditPlace
+	// Plain are the operations of the window that have one completed effect, equal in all
+	// that both sides show, as the record says, and no open finding. PlainEffects are their
+	// effects in the window, Effects those of all of its operations.
+	Plain, PlainEffects, Effects int
+	Odd                          []recon.OperationID // the others, in order: to be judged
 }
 
 //go:embed sql/audit_operations.sql
 var auditOperationsSQL string
 
-// AuditOperations gives the next operations of a window; none are left when Operations is
-// below limit.
-func (l *Ledger) AuditOperations(ctx context.Context, s AuditScope, after AuditPlace, limit int) (AuditChunk, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
+// AuditOperations counts the operations of a window and gives those that have to be judged
+// and whose ids are after the given one, at most limit. The join is made once for as many.
+func (l *Ledger) AuditOperations(ctx context.Context, s AuditScope, after recon.OperationID, limit int) (AuditChunk, error) {
 	var c AuditChunk
-	var odd []string
-	err := l.pool.QueryRow(ctx, auditOperationsSQL, l.tenant, string(s.Source), stored(s.Window.From), stored(s.Window.To),
-		stored(later(after.At, s.Window.From)), after.ID, limit, s.All).
-		Scan(&c.Operations, &c.Plain, &c.PlainEffects, &c.Effects, &odd, instant(&c.Last.At), &c.Last.ID)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return AuditChunk{}, nil
-	}
-	c.Odd = typed[recon.OperationID](odd)
+	var id recon.OperationID
+	var plain, plainEffects, effects int
+	err := l.across(ctx, auditOperationsSQL, []any{text(&id), &plain, &plainEffects, &effects}, func() error {
+		if id == "" {
+			c.Plain, c.PlainEffects, c.Effects = plain, plainEffects, effects
+			return nil
+		}
+		c.Odd = append(c.Odd, id)
+		return nil
+	}, l.tenant, string(s.Source), stored(s.Window.From), stored(s.Window.To), string(after), limit, s.All)
 	return c, l.fault("read the operations of a window", err)
 }
 
@@ -71,9 +68,12 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
+// Two counts that indexes answer alone.
 const auditOwnedSQL = `
-SELECT count(*) FROM reconciler.effects e
-WHERE e.tenant = $1 AND e.source = $2 AND e.created_at >= $3 AND e.created_at < $4 AND e.owner IS NOT NULL`
+SELECT (SELECT count(*) FROM reconciler.effects e
+		WHERE e.tenant = $1 AND e.source = $2 AND e.created_at >= $3 AND e.created_at < $4)
+	- (SELECT count(*) FROM reconciler.effects e
+		WHERE e.tenant = $1 AND e.source = $2 AND e.created_at >= $3 AND e.created_at < $4 AND e.owner IS NULL)`
 
 // AuditOwned counts the effects of a window that belong to an operation.
 func (l *Ledger) AuditOwned(ctx context.Context, s AuditScope) (int, error) {
@@ -85,16 +85,17 @@ func (l *Ledger) AuditOwned(ctx context.Context, s AuditScope) (int, error) {
 }
 
 const auditAnySQL = `
-SELECT EXISTS (SELECT FROM reconciler.effects e
-	WHERE e.tenant = $1 AND e.source = $2 AND e.created_at >= $3 AND e.created_at < $4)`
+SELECT EXISTS (SELECT FROM reconciler.operations o
+		WHERE o.tenant = $1 AND o.source = $2 AND o.created_at >= $3 AND o.created_at < $4),
+	EXISTS (SELECT FROM reconciler.effects e
+		WHERE e.tenant = $1 AND e.source = $2 AND e.created_at >= $3 AND e.created_at < $4)`
 
-// AuditAny reports whether any effect of the source was made in the window.
-func (l *Ledger) AuditAny(ctx context.Context, s AuditScope) (bool, error) {
+// AuditAny reports whether the source has any operation and any effect in the window.
+func (l *Ledger) AuditAny(ctx context.Context, s AuditScope) (operations, effects bool, err error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	var any bool
-	err := l.pool.QueryRow(ctx, auditAnySQL, l.tenant, string(s.Source), stored(s.Window.From), stored(s.Window.To)).Scan(&any)
-	return any, l.fault("look for effects in a window", err)
+	err = l.pool.QueryRow(ctx, auditAnySQL, l.tenant, string(s.Source), stored(s.Window.From), stored(s.Window.To)).Scan(&operations, &effects)
+	return operations, effects, l.fault("look into a window", err)
 }
 
 const auditFirstSQL = `

@@ -18,10 +18,18 @@ type Audited struct {
 	DurationMS int64
 }
 
+// Fed is a range of a provider's feed of changes that was read.
+type Fed struct {
+	Source        recon.SourceName
+	Account, Mode string
+	From, To      time.Time
+	Events, New   int
+}
+
 // Audit writes what the audits of one or several sources found: the window of each, then
 // the totals of all, what was not seen, and each finding with both sides' values and why,
 // dearest and oldest first.
-func Audit(w io.Writer, sources []Audited, c Comparison, m Manner) error {
+func Audit(w io.Writer, sources []Audited, feeds []Fed, c Comparison, m Manner) error {
 	p := newPage(c.Now, c.Zone)
 	if m == DryRun {
 		p.line("Dry run: nothing was changed. A real run would tell this:")
@@ -29,6 +37,13 @@ func Audit(w io.Writer, sources []Audited, c Comparison, m Manner) error {
 	for _, s := range sources {
 		p.text("Audited ", fmt.Sprintf("%s, %s to %s: %s, %s (%s, %s)", s.Source, p.when(s.From), p.when(s.To),
 			count(s.Operations, "operation"), count(s.Effects, "effect"), count(s.Calls, "request"), took(s.DurationMS)))
+	}
+	for _, f := range feeds {
+		told := count(f.Events, "event") + ", " + number(f.New) + " of which no delivery had brought"
+		if f.Events == 0 {
+			told = "NO EVENTS"
+		}
+		p.text("Events  ", fmt.Sprintf("%s, account %s, mode %s, %s to %s: %s", f.Source, f.Account, f.Mode, p.when(f.From), p.when(f.To), told))
 	}
 	if len(sources) == 0 {
 		p.line("No source was audited.")

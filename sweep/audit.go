@@ -21,9 +21,9 @@ type Accounts interface {
 	Coverage(ctx context.Context, s ledger.AuditScope) ([]recon.Coverage, error)
 	FirstOperation(ctx context.Context, source recon.SourceName) (time.Time, error)
 	FindingsBy(ctx context.Context, fingerprints []string) (map[string]ledger.StoredFinding, error)
-	AuditOperations(ctx context.Context, s ledger.AuditScope, after ledger.AuditPlace, limit int) (ledger.AuditChunk, error)
+	AuditOperations(ctx context.Context, s ledger.AuditScope, after recon.OperationID, limit int) (ledger.AuditChunk, error)
 	AuditOwned(ctx context.Context, s ledger.AuditScope) (int, error)
-	AuditAny(ctx context.Context, s ledger.AuditScope) (bool, error)
+	AuditAny(ctx context.Context, s ledger.AuditScope) (operations, effects bool, err error)
 	AuditShelf(ctx context.Context, s ledger.AuditScope, after ledger.AuditPlace, limit int) ([]recon.Effect, error)
 	AuditOutside(ctx context.Context, s ledger.AuditScope, after ledger.AuditPlace, limit int) (ledger.AuditPiece, error)
 	AuditTwins(ctx context.Context, s ledger.AuditScope, within time.Duration, each func([]recon.OperationID) error) error
@@ -45,9 +45,9 @@ type Audit struct {
 	// effect may wait for its operation.
 	Policies []recon.Policy
 	Zone     *time.Location // nil: UTC; windows are told in it
-	// Recover reads the provider's feed of changes into the inbox, and gives the ranges of
-	// which the feed could not be read. Nil: the source has none.
-	Recover func(ctx context.Context, now func() time.Time) ([]CompareUnseen, error)
+	// Recover reads the provider's feed of changes into the inbox and takes in what it
+	// brought. Nil: the source has none.
+	Recover func(ctx context.Context, now func() time.Time) (Recovered, error)
 
 	// all has every operation judged: for dry runs, in which the ledger does not know what
 	// was seen, and for tests of the short cut.

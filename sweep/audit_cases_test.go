@@ -349,7 +349,7 @@ func TestTheShortCutPastTheRulesChangesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.ledger.AuditOperations(t.Context(), ledger.AuditScope{Source: testSource, Window: recon.Window{From: monday.Add(-time.Hour), To: s.now()}}, ledger.AuditPlace{}, 1000)
+	c, err := s.ledger.AuditOperations(t.Context(), ledger.AuditScope{Source: testSource, Window: recon.Window{From: monday.Add(-time.Hour), To: s.now()}}, "", 1000)
 	if err != nil || c.Plain < 4 || len(c.Odd) == 0 {
 		t.Fatalf("%+v, %v", c, err)
 	}

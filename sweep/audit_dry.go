@@ -126,13 +126,12 @@ func (d *dryAudit) Known(ctx context.Context, ids []recon.EffectIdentity) (map[r
 func (d *dryAudit) AuditOwned(context.Context, ledger.AuditScope) (int, error) { return -1, nil }
 
 // AuditAny counts what was seen.
-func (d *dryAudit) AuditAny(ctx context.Context, s ledger.AuditScope) (bool, error) {
+func (d *dryAudit) AuditAny(ctx context.Context, s ledger.AuditScope) (operations, effects bool, err error) {
+	operations, effects, err = d.Accounts.AuditAny(ctx, s)
 	for _, e := range d.effects {
-		if s.Window.Contains(e.CreatedAt) {
-			return true, nil
-		}
+		effects = effects || s.Window.Contains(e.CreatedAt)
 	}
-	return d.Accounts.AuditAny(ctx, s)
+	return operations, effects, err
 }
 
 // AuditShelf gives what is stored without owner and what was only seen, read whole when a

@@ -11,8 +11,12 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/rules"
 )
 
-// auditChunk is how many rows of a window one statement walks over.
-const auditChunk = 20_000
+const (
+	// auditChunk is how many effects of a window one statement walks over.
+	auditChunk = 20_000
+	// maxOdd bounds the ids of operations to be judged that are held at a time.
+	maxOdd = 500_000
+)
 
 // accounted is one operation with its class and what follows for it.
 type accounted struct {
@@ -29,24 +33,25 @@ func (u *audit) operations(ctx context.Context) error {
 	if err := u.survey(ctx); err != nil {
 		return err
 	}
-	size := u.chunkSize()
-	var after ledger.AuditPlace
-	for {
-		c, err := u.of.Accounts.AuditOperations(ctx, u.scope(), after, size)
+	var after recon.OperationID
+	for first := true; ; first = false {
+		c, err := u.of.Accounts.AuditOperations(ctx, u.scope(), after, maxOdd)
 		if err != nil {
 			return err
 		}
-		u.result.plain(c.Plain, c.PlainEffects)
-		u.owned += c.Effects
+		if first {
+			u.result.plain(c.Plain, c.PlainEffects)
+			u.owned = c.Effects
+		}
 		for part := range slices.Chunk(c.Odd, u.batchSize()) {
 			if err := u.judgeOperations(ctx, part); err != nil {
 				return err
 			}
 		}
-		if c.Operations < size {
+		if len(c.Odd) < maxOdd {
 			return nil
 		}
-		after = c.Last
+		after = c.Odd[len(c.Odd)-1]
 	}
 }
 
@@ -64,12 +69,12 @@ func (u *audit) survey(ctx context.Context) error {
 		return err
 	}
 	u.unseenBy()
-	any, err := u.of.Accounts.AuditAny(ctx, ledger.AuditScope{Source: u.out.Source, Window: u.span.listed})
-	if err != nil || any {
+	operations, _, err := u.of.Accounts.AuditAny(ctx, u.scope())
+	if err != nil || !operations {
 		return err
 	}
-	first, err := u.of.Accounts.AuditOperations(ctx, u.scope(), ledger.AuditPlace{}, 1)
-	if u.empty = first.Operations > 0; u.empty {
+	_, effects, err := u.of.Accounts.AuditAny(ctx, ledger.AuditScope{Source: u.out.Source, Window: u.span.listed})
+	if u.empty = err == nil && !effects; u.empty {
 		u.result.empty(u.span.counted)
 	}
 	return err

@@ -16,7 +16,8 @@ import (
 // comparison's (contracts: JSON, audit and compare).
 type AuditResult struct {
 	CompareResult
-	Runs   []AuditRun `json:"runs"` // one a source
+	Runs   []AuditRun  `json:"runs"`  // one a source
+	Feeds  []AuditFeed `json:"feeds"` // what providers told of changes
 	source recon.SourceName
 	zone   *time.Location
 	prints map[string]bool // of the findings
@@ -33,11 +34,23 @@ type AuditRun struct {
 	DurationMS    int64            `json:"duration_ms"`
 }
 
+// AuditFeed is a range of a provider's feed of changes that was read.
+type AuditFeed struct {
+	Source  recon.SourceName `json:"source"`
+	Account string           `json:"account"`
+	Mode    string           `json:"mode"`
+	From    time.Time        `json:"from"`
+	To      time.Time        `json:"to"`
+	Events  int              `json:"events"`
+	New     int              `json:"new"` // of them: no delivery had brought them
+}
+
 func newAuditResult(source recon.SourceName, zone *time.Location) AuditResult {
 	r := AuditResult{source: source, zone: zone, prints: map[string]bool{}}
 	r.Window.Zone = zone.String()
 	r.Classes = newClasses()
 	r.Findings, r.Unseen, r.Runs = []CompareFinding{}, []CompareUnseen{}, []AuditRun{}
+	r.Feeds = []AuditFeed{}
 	return r
 }
 
@@ -171,10 +184,16 @@ func (u *audit) recover(ctx context.Context) error {
 	if u.of.Recover == nil || down(u.pass.state) {
 		return nil
 	}
-	missing, err := u.of.Recover(ctx, u.options.Now)
-	for _, m := range missing {
+	read, err := u.of.Recover(ctx, u.options.Now)
+	for _, m := range read.Unseen {
 		m.From, m.To = m.From.In(u.result.zone), m.To.In(u.result.zone)
 		u.result.Unseen = append(u.result.Unseen, m)
+	}
+	for _, w := range read.Windows {
+		u.result.Feeds = append(u.result.Feeds, AuditFeed{
+			Source: u.out.Source, Account: w.Account.Account, Mode: w.Account.Mode,
+			From: w.Window.From.In(u.result.zone), To: w.Window.To.In(u.result.zone), Events: w.Events, New: w.New,
+		})
 	}
 	return err
 }
@@ -202,6 +221,7 @@ func MergeAudits(list []AuditResult, zone *time.Location) AuditResult {
 		sum.Findings = append(sum.Findings, r.Findings...)
 		sum.Unseen = append(sum.Unseen, r.Unseen...)
 		sum.Runs = append(sum.Runs, r.Runs...)
+		sum.Feeds = append(sum.Feeds, r.Feeds...)
 	}
 	sum.sort()
 	return sum

@@ -157,6 +157,10 @@ func writeAudit(w io.Writer, r sweep.AuditResult, changes []change, c *config.Co
 		sources = append(sources, reports.Audited{Source: run.Source, From: run.Window.From, To: run.Window.To, Operations: run.Operations,
 			Effects: run.Effects, Calls: run.ProviderCalls, DurationMS: run.DurationMS})
 	}
+	feeds := make([]reports.Fed, 0, len(r.Feeds))
+	for _, f := range r.Feeds {
+		feeds = append(feeds, reports.Fed(f))
+	}
 	page := comparisonOf(r.CompareResult, now, c.Zone)
 	page.Exponents = map[string]int{}
 	for _, s := range c.Sources {
@@ -164,5 +168,5 @@ func writeAudit(w io.Writer, r sweep.AuditResult, changes []change, c *config.Co
 			page.Exponents[currency] = decimals
 		}
 	}
-	return reports.Audit(w, sources, page, manner)
+	return reports.Audit(w, sources, feeds, page, manner)
 }

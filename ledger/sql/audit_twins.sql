@@ -1,23 +1,30 @@
--- Operations that may be one intent done twice: same action, target, amount, currency and
--- mode, and close in time, of one tool call, or of one natural reference. Rules say which
--- are suspected. Those of one intent stand together, in the order of their creation.
+-- Operations that may be one intent done twice: same action, target and amount, and close
+-- in time, of one tool call, or of one natural reference. Rules say which are suspected.
+-- Those of one intent stand together, in the order of their creation.
 -- $1 tenant  $2 source  $3 from  $4 to  $5 how close
 WITH base AS MATERIALIZED (
-    SELECT o.operation_id, o.created_at, o.run, o.tool_call, o.reference, hashtextextended(
-        concat_ws(E'\x1f', o.action, o.target, o.mode, coalesce(o.amount, 0), CASE WHEN o.amount IS NOT NULL THEN o.currency END), 0) AS intent
+    SELECT o.operation_id, o.created_at, o.reference,
+        hashtextextended(o.target, hashtextextended(o.action, coalesce(o.amount, 0))) AS intent
     FROM reconciler.operations o
     WHERE o.tenant = $1 AND o.source = $2 AND o.created_at >= $3::timestamptz - $5::interval AND o.created_at < $4::timestamptz + $5::interval
 ),
+again AS (SELECT b.intent FROM base b GROUP BY b.intent HAVING count(*) > 1),
+few AS MATERIALIZED (
+    SELECT b.intent, b.created_at, b.operation_id, o.run, o.tool_call
+    FROM again a
+    JOIN base b ON b.intent = a.intent
+    JOIN reconciler.operations o ON o.tenant = $1 AND o.operation_id = b.operation_id
+),
 near AS (
-    SELECT b.intent, b.created_at, b.operation_id, b.created_at - lag(b.created_at) OVER w <= $5::interval
-        OR lead(b.created_at) OVER w - b.created_at <= $5::interval AS close
-    FROM base b
-    WINDOW w AS (PARTITION BY b.intent ORDER BY b.created_at, b.operation_id)
+    SELECT f.intent, f.created_at, f.operation_id, f.created_at - lag(f.created_at) OVER w <= $5::interval
+        OR lead(f.created_at) OVER w - f.created_at <= $5::interval AS close
+    FROM few f
+    WINDOW w AS (PARTITION BY f.intent ORDER BY f.created_at, f.operation_id)
 ),
 calls AS (
-    SELECT b.intent, b.run, b.tool_call FROM base b
-    WHERE b.run IS NOT NULL AND b.tool_call IS NOT NULL
-    GROUP BY b.intent, b.run, b.tool_call
+    SELECT f.intent, f.run, f.tool_call FROM few f
+    WHERE f.run IS NOT NULL AND f.tool_call IS NOT NULL
+    GROUP BY f.intent, f.run, f.tool_call
     HAVING count(*) > 1
 ),
 named AS (
@@ -25,14 +32,13 @@ named AS (
     FROM base b
     JOIN reconciler.operations o ON o.tenant = $1 AND o.operation_id = b.operation_id
     JOIN reconciler.operations x ON x.tenant = $1 AND x.reference = b.reference AND x.operation_id <> b.operation_id
-        AND x.action = o.action AND x.target = o.target AND x.mode = o.mode
-        AND x.amount IS NOT DISTINCT FROM o.amount AND x.currency IS NOT DISTINCT FROM o.currency
+        AND x.action = o.action AND x.target = o.target AND x.amount IS NOT DISTINCT FROM o.amount
     WHERE b.reference IS NOT NULL
 )
 SELECT n.intent, n.created_at, n.operation_id FROM near n WHERE n.close
 UNION
-SELECT b.intent, b.created_at, b.operation_id
-FROM base b JOIN calls c ON c.intent = b.intent AND c.run = b.run AND c.tool_call = b.tool_call
+SELECT f.intent, f.created_at, f.operation_id
+FROM few f JOIN calls c ON c.intent = f.intent AND c.run = f.run AND c.tool_call = f.tool_call
 UNION
 SELECT n.intent, n.created_at, n.operation_id FROM named n
 UNION
