@@ -545,8 +545,8 @@ func TestB02_ARefundMadeByHandIsAdoptedOrIgnoredAndNotFlaggedAgain(t *testing.T)
 			w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: verb}, ledger.PersonRefused)
 		}
 		w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Ignore}, ledger.PersonDone)
-		if !one[bool](w, `SELECT ignored FROM reconciler.effects WHERE id = 're_B1'`) {
-			t.Error("the effect is not marked as not ours")
+		if s := w.finding(f.ID); s.SettledAs != "ignore" || len(s.Effects) != 1 || s.Effects[0].Owner != "" {
+			t.Errorf("it is settled as %q", s.SettledAs)
 		}
 		if again := w.raise(recon.FindOrphan, nil, byHand); again.State != recon.FindingSettled {
 			t.Errorf("it is flagged again: %s", again.State)

@@ -39,15 +39,11 @@ CREATE INDEX findings_waking ON reconciler.findings (tenant, (coalesce(snoozed_u
 COMMENT ON COLUMN reconciler.findings.proposal IS
     'What one person wants done with it, until a second one says the same.';
 
-ALTER TABLE reconciler.effects ADD COLUMN ignored boolean NOT NULL DEFAULT false;
-COMMENT ON COLUMN reconciler.effects.ignored IS 'A person said that it is not ours.';
-
 CREATE TRIGGER person_actions_append_only BEFORE UPDATE OR DELETE OR TRUNCATE ON reconciler.person_actions
     FOR EACH STATEMENT EXECUTE FUNCTION reconciler.refuse_change();
 
 -- +goose Down
 -- No function takes rows of these two tables, so none stands in the way.
-ALTER TABLE reconciler.effects DROP COLUMN ignored;
 ALTER TABLE reconciler.findings DROP CONSTRAINT findings_proposal_is_open, DROP COLUMN proposal,
     DROP COLUMN snoozed_until, DROP COLUMN acknowledged_until;
 DROP TABLE reconciler.person_actions, reconciler.people;

@@ -13,9 +13,6 @@ BEGIN
         made := reconciler.insert_adopted(plan -> 'effect', plan ->> 'action', person, f.tenant, now);
         plan := plan || jsonb_build_object('operation_id', made);
     END IF;
-    IF asked.verb = 'ignore' THEN
-        PERFORM reconciler.ignore_effect(f.tenant, plan -> 'effect');
-    END IF;
     f := reconciler.settle(f, asked.verb, person, asked.reason, proposer, now);
     FOR op IN SELECT * FROM reconciler.operations o
         WHERE o.tenant = f.tenant AND o.operation_id = ANY (f.operation_ids || (plan ->> 'operation_id'))

@@ -5,7 +5,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 -- Gives an effect to an operation. It is locked by the caller, who made sure that it is
 -- nobody else's.
 BEGIN
-    UPDATE reconciler.effects e SET owner = op.operation_id, ignored = false
+    UPDATE reconciler.effects e SET owner = op.operation_id
         WHERE e.tenant = op.tenant AND e.system = identity ->> 'system' AND e.account = identity ->> 'account'
             AND e.mode = identity ->> 'mode' AND e.id = identity ->> 'id' AND (op."group" IS NULL OR e.owner IS DISTINCT FROM op."group");
     IF FOUND THEN
