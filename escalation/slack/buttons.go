@@ -9,25 +9,11 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
-// Action is what a button asks for; it is the button's action_id.
-type Action string
-
-// The buttons of a message.
-const (
-	Acknowledge  Action = "acknowledge"
-	CheckNow     Action = "check_now"
-	Snooze       Action = "snooze"
-	Assign       Action = "assign"
-	Happened     Action = "happened"
-	DidNotHappen Action = "did_not_happen"
-	Release      Action = "release"
-	Adopt        Action = "adopt"
-	Ignore       Action = "ignore"
-)
-
-var labels = map[Action]string{
-	Acknowledge: "Acknowledge", CheckNow: "Check now", Snooze: "Snooze", Assign: "Assign",
-	Happened: "It happened…", DidNotHappen: "It did not happen…", Release: "Release…", Adopt: "Adopt…", Ignore: "Not ours…",
+// labels are the words on the buttons. A button's action_id is its verb.
+var labels = map[recon.Verb]string{
+	recon.Acknowledge: "Acknowledge", recon.CheckNow: "Check now", recon.Snooze: "Snooze", recon.Assign: "Assign",
+	recon.Happened: "It happened…", recon.DidNotHappen: "It did not happen…", recon.Release: "Release…",
+	recon.Adopt: "Adopt…", recon.Ignore: "Not ours…",
 }
 
 // Button is what a button carries: the finding as the person saw it. A click on an
@@ -47,7 +33,7 @@ func (n *Notifier) buttons(m escalation.Message) []slackgo.Block {
 	if err != nil {
 		return nil // unreachable: a text and a number
 	}
-	row := func(block string, actions []Action) slackgo.Block {
+	row := func(block string, actions []recon.Verb) slackgo.Block {
 		var elements []slackgo.BlockElement
 		for _, a := range actions {
 			elements = append(elements, slackgo.NewButtonBlockElement(string(a), string(value),
@@ -63,28 +49,28 @@ func (n *Notifier) buttons(m escalation.Message) []slackgo.Block {
 }
 
 // attend are the actions that change no operation.
-func attend(m escalation.Message) []Action {
+func attend(m escalation.Message) []recon.Verb {
 	if len(m.About.Operations) == 0 && m.About.Kind != recon.FindBlind {
-		return []Action{Acknowledge, Snooze, Assign} // nothing could be looked at
+		return []recon.Verb{recon.Acknowledge, recon.Snooze, recon.Assign} // nothing could be looked at
 	}
-	return []Action{Acknowledge, CheckNow, Snooze, Assign}
+	return []recon.Verb{recon.Acknowledge, recon.CheckNow, recon.Snooze, recon.Assign}
 }
 
 // decide are the actions that settle the finding. What was found at the provider is not
 // decided by a click: both sides must be compared first.
-func decide(m escalation.Message) []Action {
+func decide(m escalation.Message) []recon.Verb {
 	switch m.About.Kind {
 	case recon.FindOrphan:
-		return []Action{Adopt, Ignore}
+		return []recon.Verb{recon.Adopt, recon.Ignore}
 	case recon.FindUnresolved, recon.FindMissing:
-		actions := []Action{Happened, DidNotHappen}
+		actions := []recon.Verb{recon.Happened, recon.DidNotHappen}
 		// A release is refused near the end of the key's lifetime, for everyone.
 		if m.Now.Before(m.Story.SafeRetryUntil()) && m.Story.Operation.LastClass != recon.ClassStoredError {
-			actions = append(actions, Release)
+			actions = append(actions, recon.Release)
 		}
 		return actions
 	case recon.FindNeverSent:
-		return []Action{DidNotHappen}
+		return []recon.Verb{recon.DidNotHappen}
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func (i incident) render() rendered {
 		r.Text += ", " + plain(m, 300)
 	}
 	r.add(header(i.mark() + " " + i.title()))
-	r.add(mrkdwn("*" + escape.Replace(first(kindText(i.Incident.Kind))) + "*\n" + i.since()))
+	r.add(mrkdwn("*" + escape.Replace(i.what()) + "*\n" + i.since()))
 	r.add(text(lines(i.facts(), maxSection)))
 	r.add(mrkdwn("*What to do*\n" + escape.Replace(i.advice())))
 	r.add(text(lines(i.top(), maxSection)))
@@ -67,10 +67,21 @@ func (i incident) mark() string {
 	return "🔴"
 }
 
+// what says what is wrong.
+func (i incident) what() string {
+	if i.back() {
+		return "The provider could not be asked, and can be again"
+	}
+	return first(kindText(i.Incident.Kind))
+}
+
 // since says for how long.
 func (i incident) since() string {
-	at, s := i.OpenedAt, "Since *%s*, first told at %s"
-	if i.down() && !i.DownSince.IsZero() {
+	at, s := i.OpenedAt, "Told for *%s*, since %s"
+	switch {
+	case i.back() && !i.UpSince.IsZero():
+		at, s = i.UpSince, "It answers for *%s*, since %s"
+	case i.down() && !i.DownSince.IsZero():
 		at, s = i.DownSince, "No answer for *%s*, since %s"
 	}
 	return fmt.Sprintf(s, span(i.Now, at), clock(at, i.Now, i.zone)) + " · " + code(string(i.Source), 200)
@@ -82,7 +93,7 @@ func (i incident) facts() []string {
 	if i.Succeeded > 0 {
 		list[0] += fmt.Sprintf(" %s turned out to have succeeded.", thousands(i.Succeeded))
 	}
-	if i.Fault != "" {
+	if i.Fault != "" && !i.back() {
 		list = append(list, recon.Shorten(first(i.Fault), 400)+".")
 	}
 	if m := i.money(); m != "" {
@@ -112,7 +123,10 @@ func (i incident) money() string {
 
 // advice says what to do first, and what happens by itself.
 func (i incident) advice() string {
-	if i.down() {
+	switch {
+	case i.back():
+		return "Nothing yet. What waited is asked again by itself; what is still open a few minutes from now is told one by one."
+	case i.down():
 		return i.Incident.Kind.Advice() + " What waits is asked again by itself when it does; what is still open then is told one by one."
 	}
 	return i.Incident.Kind.Advice() + " So many at once have one cause more often than not: look for it first."

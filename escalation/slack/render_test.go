@@ -54,6 +54,70 @@ func TestMessagesLookAsAgreed(t *testing.T) {
 // shown renders a message as a destination without settings of its own does.
 func shown(m escalation.Message) rendered { return (&Notifier{zone: time.UTC}).render(m) }
 
+func TestAnswersLookAsAgreed(t *testing.T) {
+	t.Parallel()
+	all := messages(t)
+	n := &Notifier{zone: time.UTC, settings: Settings{Mentions: map[string]string{"oncall": "S0123456789"}}, people: map[string]string{"ana": "T1/U1AB"}}
+	hour := all["unresolved"]
+	hour.Step, hour.Reason, hour.Mention = "after 1 h", escalation.StepDue, []string{"oncall", "ana", "here", "nobody <!channel>"}
+	hour.Now = at(t, "03:13:32")
+	over := all["acknowledged"]
+	over.Step, over.Reason = "still open at 2026-03-01T02:13:32Z", escalation.PauseOver
+	ended := all["ended"]
+	ended.Step, ended.Reason, ended.Mention = "after 1 h", escalation.StepDue, []string{"oncall"}
+	crowd := all["outage"]
+	crowd.Step, crowd.Reason, crowd.Mention = "after 1 h", escalation.StepDue, []string{"oncall"}
+	for name, m := range map[string]escalation.Message{"answer_step": hour, "answer_pause_over": over, "answer_ended_meanwhile": ended, "answer_outage": crowd} {
+		r := n.reply(m)
+		blocks := encode(t, r.Blocks)
+		if word := slacktest.Refusal(r.Text, blocks); word != "" {
+			t.Errorf("%s: Slack refuses it: %s", name, word)
+		}
+		golden(t, name+".txt", []byte(r.Text+"\n---\n"+slacktest.Message{Text: r.Text, Blocks: blocks}.Plain()+"\n"))
+	}
+}
+
+// A click decides on what the person saw, so a button says which finding in which
+// version; without a signing secret nobody's click could be believed.
+func TestButtonsFitWhatIsSo(t *testing.T) {
+	t.Parallel()
+	all := messages(t)
+	tests := []struct{ message, want string }{
+		{"unresolved", "acknowledge check_now snooze assign happened did-not-happen release"},
+		{"unresolved_repeat_key_over", "acknowledge check_now snooze assign happened did-not-happen"},
+		{"missing", "acknowledge check_now snooze assign happened did-not-happen release"},
+		{"mismatch", "acknowledge check_now snooze assign"},
+		{"B02_orphan", "acknowledge snooze assign adopt ignore"},
+		{"ended", ""},
+		{"outage", ""},
+		{"digest", ""},
+	}
+	for _, tt := range tests {
+		var got []string
+		r := (&Notifier{zone: time.UTC, settings: Settings{SigningSecret: recon.NewSecret("x")}}).render(all[tt.message])
+		for _, b := range r.Blocks {
+			a, ok := b.(*slackgo.ActionBlock)
+			if !ok {
+				continue
+			}
+			for _, e := range a.Elements.ElementSet {
+				button := e.(*slackgo.ButtonBlockElement)
+				got = append(got, button.ActionID)
+				var carries Button
+				if err := json.Unmarshal([]byte(button.Value), &carries); err != nil || carries != (Button{all[tt.message].About.ID, all[tt.message].About.Version}) {
+					t.Errorf("%s: %s carries %q", tt.message, button.ActionID, button.Value)
+				}
+			}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%s: buttons %v, want %s", tt.message, got, tt.want)
+		}
+		if b := string(encode(t, shown(all[tt.message]))); strings.Contains(b, "action_id") {
+			t.Errorf("%s: buttons without a signing secret", tt.message)
+		}
+	}
+}
+
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)
@@ -145,6 +209,64 @@ func hostileMessage(rt *rapid.T, m escalation.Message) escalation.Message {
 		m.Story.Findings = append(m.Story.Findings, f)
 	}
 	return m
+}
+
+// hostileCrowd is a message about many with texts of strangers.
+func hostileCrowd(rt *rapid.T) escalation.Message {
+	s := func(label string) string { return hostile(rt, label) }
+	i := recon.Incident{ID: s("id"), Source: recon.SourceName(s("source")), Kind: rapid.SampledFrom(append(recon.FindingKinds, recon.FindingKind(s("kind")))).Draw(rt, "kind"),
+		Fault: s("fault"), Total: rapid.Int().Draw(rt, "total"), Open: rapid.Int().Draw(rt, "open"), KeyExpires: time.Unix(rapid.Int64Range(0, 1e10).Draw(rt, "key"), 0)}
+	for range rapid.IntRange(0, 60).Draw(rt, "currencies") {
+		i.Money = append(i.Money, recon.Money{Minor: rapid.Int64().Draw(rt, "minor"), Currency: s("currency")})
+	}
+	for range rapid.IntRange(0, 10).Draw(rt, "members") {
+		i.Top = append(i.Top, recon.Member{Finding: i.ID, Operation: recon.OperationID(i.ID), Target: i.Fault, Money: recon.Money{Minor: 5, Currency: string(i.Source)}})
+	}
+	if rapid.Bool().Draw(rt, "ended") {
+		i.EndedAt = time.Unix(1e9, 0)
+	}
+	return escalation.Message{Incident: &i, Refused: s("refused"), Mention: []string{s("mention")}, Step: s("step"), Act: recon.ActTell}
+}
+
+func TestB31_NoMessageAboutManyIsOverSlacksLimits(t *testing.T) {
+	t.Parallel()
+	n := &Notifier{zone: time.UTC, settings: Settings{SigningSecret: recon.NewSecret("x")}}
+	rapid.Check(t, func(rt *rapid.T) {
+		m := hostileCrowd(rt)
+		d := m
+		d.Incident, d.Digest = nil, &recon.Digest{Day: "2026-03-01", Down: []recon.SourceName{m.Incident.Source}, Undelivered: m.Incident.Open}
+		for range rapid.IntRange(0, 60).Draw(rt, "kinds") {
+			d.Digest.Kinds = append(d.Digest.Kinds, recon.DigestKind{Kind: m.Incident.Kind, Open: m.Incident.Open, Money: m.Incident.Money})
+		}
+		for _, r := range []rendered{n.render(m), n.render(d), n.reply(m), n.reply(unknownTo(rt))} {
+			total := 0
+			for _, x := range texts(r) {
+				total += utf8.RuneCountInString(x.Text)
+			}
+			if len(r.Blocks) == 0 || len(r.Blocks) > maxBlocks || total > maxTotal {
+				rt.Fatalf("%d blocks, %d characters", len(r.Blocks), total)
+			}
+			b, err := json.Marshal(r.Blocks)
+			if err != nil {
+				rt.Fatal(err)
+			}
+			if word := slacktest.Refusal(r.Text, b); word != "" {
+				rt.Fatalf("refused: %s\n%s", word, b)
+			}
+			checkHarmless(rt, r)
+		}
+	})
+}
+
+// unknownTo is a message about an effect of strangers that no operation explains.
+func unknownTo(rt *rapid.T) escalation.Message {
+	e := recon.Effect{ID: hostile(rt, "effect"), Kind: hostile(rt, "kind"), Parent: hostile(rt, "parent"), CreatedBy: hostile(rt, "by"), Target: hostile(rt, "target"),
+		Reference: hostile(rt, "reference"), Account: hostile(rt, "account"), Money: recon.Money{Minor: 5, Currency: hostile(rt, "currency")}}
+	f := recon.Finding{ID: hostile(rt, "id"), Kind: recon.FindOrphan, Source: recon.SourceName(hostile(rt, "source")), Reason: hostile(rt, "reason")}
+	for range rapid.IntRange(0, 60).Draw(rt, "effects") {
+		f.Effects = append(f.Effects, e.Ref())
+	}
+	return escalation.Message{About: f, Assignee: hostile(rt, "assignee"), Story: recon.Story{Effects: []recon.Effect{e, e, e, e, e, e, e}}}
 }
 
 func TestB31_NoMessageIsOverSlacksLimits(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 // what they must know at once. The message itself holds the rest.
 func (n *Notifier) reply(m escalation.Message) rendered {
 	title, facts, over := n.summary(m)
-	why := "🔴 Still open " + m.Step
+	why := "🔴 Still open " + bare(m.Step)
 	switch {
 	case over:
 		why = "⚪ Ended meanwhile"
@@ -38,6 +38,10 @@ func (n *Notifier) summary(m escalation.Message) (title string, facts []string, 
 		return i.title(), i.facts(), !i.EndedAt.IsZero()
 	}
 	v := newView(m, n.zone)
+	if !v.About.Open() {
+		_, how := v.Story.Ending(v.About)
+		return v.title(), []string{first(recon.Shorten(how, 600))}, true
+	}
 	facts = []string{first(kindText(v.About.Kind)) + "."}
 	if safe := v.safeRetry(); safe != "" {
 		facts = append(facts, first(safe)+".")
@@ -48,7 +52,7 @@ func (n *Notifier) summary(m escalation.Message) (title string, facts []string, 
 	if v.Assignee != "" {
 		facts = append(facts, "Assigned to "+recon.Shorten(v.Assignee, 100)+".")
 	}
-	return v.title(), facts, !v.About.Open()
+	return v.title(), facts, false
 }
 
 var (

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 	"time"
 
@@ -131,5 +132,77 @@ func messages(t testing.TB) map[string]escalation.Message {
 	worse.Kind, worse.State, worse.OpenedAt, worse.EndedAt, worse.Ending = recon.FindMissing, recon.FindingOpen, at(t, "02:31:05"), time.Time{}, ""
 	m.Story.Findings = []recon.Finding{m.About, worse}
 	all["ended_became_missing"] = m
+
+	m = unknownRefund(t)
+	m.About.State, m.About.Version = recon.FindingAcknowledged, 4
+	m.Assignee, m.PausedUntil = "ana", at(t, "06:13:32")
+	m.Proposal = &recon.Proposal{Verb: recon.Happened, Person: "ana", At: at(t, "02:13:50"), Two: recon.TwoForAmount, Effect: "re_4417"}
+	m.Story.Findings = []recon.Finding{m.About}
+	all["acknowledged"] = m
+
+	m = unknownRefund(t)
+	m.Refused = "payments-recon"
+	all["stands_in"] = m
+	for name, m := range foundByItself(t) {
+		all[name] = m
+	}
+	for name, m := range manyAtOnce(t) {
+		all[name] = m
+	}
 	return all
+}
+
+// foundByItself are messages of what no operation explains, or may explain.
+func foundByItself(t testing.TB) map[string]escalation.Message {
+	orphan := effect(t, "re_B1", 1500)
+	orphan.Parent, orphan.CreatedBy, orphan.FailureReason, orphan.Metadata = "ch_B", "dashboard", "", nil
+	orphan.CreatedAt = at(t, "01:12:00")
+	m := escalation.Message{Notice: "notice-2", Act: recon.ActTell, Now: at(t, "02:14:00"), About: recon.Finding{
+		ID: "0195500b-0000-7000-8000-0000000000f2", Version: 1, Kind: recon.FindOrphan, Certainty: recon.Proof, Source: "stripe-main",
+		Effects: []recon.EffectRef{orphan.Ref()}, Reason: "nobody asked for refund re_B1: it bears no reference and no key of ours",
+		Money: orphan.Money, State: recon.FindingOpen, OpenedAt: at(t, "02:13:00"),
+	}, Story: recon.Story{Effects: []recon.Effect{orphan}}}
+	m.Story.Findings = []recon.Finding{m.About}
+	all := map[string]escalation.Message{"B02_orphan": m}
+
+	m = unknownRefund(t)
+	m.About.Reason = "its answer was lost, and 3 looks since have not found it; not proven, but it could be re_x1 (completed, same parent, amount and currency), re_x2 (completed, same parent, amount and currency) or re_x3 (completed, same parent, amount and currency)"
+	m.Story.Findings = []recon.Finding{m.About}
+	all["B39_several_candidates"] = m
+	return all
+}
+
+// manyAtOnce are messages about many findings.
+func manyAtOnce(t testing.TB) map[string]escalation.Message {
+	about := func(i recon.Incident) escalation.Message {
+		return escalation.Message{Notice: "notice-3", Act: recon.ActTell, Now: at(t, "03:14:00"), Incident: &i}
+	}
+	crowd := recon.Incident{
+		ID: "i1", Source: "stripe-main", Kind: recon.FindUnresolved, OpenedAt: at(t, "02:14:00"), JoinedAt: at(t, "02:20:00"),
+		Total: 75, Open: 73, Succeeded: 2, Oldest: at(t, "01:58:32"), KeyExpires: at(t, "01:58:02").Add(24 * time.Hour),
+		Money: []recon.Money{{Minor: 306600, Currency: "EUR"}, {Minor: 42000, Currency: "JPY"}},
+	}
+	for n := range 10 {
+		crowd.Top = append(crowd.Top, recon.Member{Finding: "f", Operation: recon.OperationID(fmt.Sprintf("0195500a-7c1e-7000-8000-00000000a4%02d", n)),
+			Target: fmt.Sprintf("order:44%02d", n), Money: recon.Money{Minor: 4200, Currency: "EUR"}, Since: at(t, "01:58:32").Add(time.Duration(n) * time.Minute)})
+	}
+	outage := crowd
+	outage.Kind, outage.DownSince, outage.Fault = recon.FindBlind, at(t, "02:00:00"), "stripe-main could not be asked since 02:00: it did not answer"
+	outage.Total, outage.Open, outage.Succeeded = 10_000, 10_000, 0
+	back := outage
+	back.DownSince, back.UpSince, back.Open, back.Succeeded = time.Time{}, at(t, "03:10:00"), 4_120, 5_800
+	over := back
+	over.EndedAt, over.FullAt, over.Open, over.Succeeded = at(t, "03:13:00"), at(t, "03:13:00"), 3, 9_997
+	digest := escalation.Message{Notice: "notice-4", Act: recon.ActTell, Now: at(t, "08:00:00"), Digest: &recon.Digest{
+		Day: "2026-03-01", From: at(t, "08:00:00").AddDate(0, 0, -1), At: at(t, "08:00:00"), Opened: 15, Ended: 12, Undelivered: 1, Down: []recon.SourceName{"files-bank"},
+		Kinds: []recon.DigestKind{
+			{Kind: recon.FindDuplicate, Open: 1, Assigned: 1, Oldest: at(t, "01:12:00"), Money: []recon.Money{{Minor: 4200, Currency: "EUR"}}, Opened: 1},
+			{Kind: recon.FindUnresolved, Open: 3, Oldest: at(t, "01:58:32").AddDate(0, 0, -2), Money: []recon.Money{{Minor: 12600, Currency: "EUR"}, {Minor: 900, Currency: "USD"}}, Opened: 14, Ended: 12},
+		}}}
+	quiet := digest
+	quiet.Digest = &recon.Digest{Day: "2026-03-01", From: digest.Digest.From, At: digest.Digest.At}
+	return map[string]escalation.Message{
+		"B31_seventy_three_at_once": about(crowd), "outage": about(outage), "outage_answers_again": about(back), "outage_over": about(over),
+		"digest": digest, "digest_of_a_quiet_day": quiet,
+	}
 }
