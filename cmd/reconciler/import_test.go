@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
@@ -55,5 +56,36 @@ func TestNorthwindComesInTwice(t *testing.T) {
 	}
 	if got := counts(lines); got != "2007 = 0 + 1649 + 358 + 0 utf-8" {
 		t.Errorf("the lines again: %s", got)
+	}
+}
+
+// The example of docs/files.md is brought in here, and answers as the page shows.
+func TestTheColumnMapOfTheDocumentationIsTrue(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/files.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	block := func(begin string) string {
+		t.Helper()
+		_, rest, ok := strings.Cut(string(page), begin)
+		text, _, closed := strings.Cut(rest, "```\n")
+		if !ok || !closed {
+			t.Fatalf("docs/files.md has no block %q", begin)
+		}
+		return text
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"giro.csv": block("```csv\n"), "reconciler.yaml": block("```yaml\n")} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var out, errs bytes.Buffer
+	code := run(t.Context(), []string{"import", "--config", filepath.Join(dir, "reconciler.yaml"), "--source", "bank-giro", filepath.Join(dir, "giro.csv")},
+		[]string{"RECONCILER_DATABASE_URL=" + pgtest.URL(t)}, streams{in: bytes.NewReader(nil), out: &out, err: &errs})
+	want := "giro.csv: " + block("```\ngiro.csv: ")
+	if got := strings.ReplaceAll(out.String(), dir+string(filepath.Separator), ""); code != exitDone || got != want {
+		t.Errorf("exit %d: %s\ngot:\n%s\nwant:\n%s", code, &errs, got, want)
 	}
 }

@@ -93,6 +93,25 @@ func TestExportsOfStripeCountAsItsAPIDoes(t *testing.T) {
 	}
 }
 
+// What the categories of the report come to is what the API says of the same objects.
+func TestCategoriesOfTheBalanceReport(t *testing.T) {
+	t.Parallel()
+	head := "created_utc,currency,gross,fee,net,reporting_category,source_id,charge_id,payment_intent_id\n"
+	for category, want := range map[string]string{
+		"charge 5": "charge completed", "charge_failure -5": "charge failed", "refund -5": "refund completed", "refund_failure 5": "refund failed",
+		"payout -5": "payout in_flight", "payout_reversal 5": "payout failed", "dispute -5": "dispute in_flight", "dispute_reversal 5": "dispute completed",
+		"transfer -5": "transfer completed", "topup 5": "topup completed", "topup_reversal -5": "topup failed",
+		"fee -5": "aside", "other_adjustment 5": "aside", "transfer_reversal 5": "aside", " 5": "refused", "refund 5": "refused", "charge -5": "refused", "refund 0": "refused",
+	} {
+		name, gross, _ := strings.Cut(category, " ")
+		rows, _ := readAll(t, "s", files.Settings{Format: files.StripeBalance}, head+"2026-03-01 00:00:00,eur,"+gross+",,,"+name+",x_1,ch_1,pi_1\n")
+		got := map[files.Outcome]string{files.Read: rows[0].Effect.Kind + " " + string(rows[0].Effect.Status), files.SetAside: "aside", files.Refused: "refused"}[rows[0].Outcome]
+		if got != want {
+			t.Errorf("%s: got %s (%s), want %s", category, got, rows[0].Reason, want)
+		}
+	}
+}
+
 // created without _utc is in the zone that the report was made for, which nobody guesses.
 func TestTheReportsOwnZoneIsDeclared(t *testing.T) {
 	t.Parallel()

@@ -77,15 +77,18 @@ type category struct {
 	later  bool // its row tells what became of an effect, not when it began
 }
 
+// categories says what the API's objects come to, as far as their money shows it. A payout
+// leaves the balance when it begins and nothing tells that it arrived; a dispute's money is
+// taken when it begins, and given back when it is won.
 var categories = map[string]category{
 	"charge":           {kind: "charge", status: recon.Completed},
 	"charge_failure":   {kind: "charge", status: recon.EffectFailed, back: true, later: true},
 	"refund":           {kind: "refund", status: recon.Completed, out: true},
 	"refund_failure":   {kind: "refund", status: recon.EffectFailed, out: true, back: true, later: true},
-	"payout":           {kind: "payout", status: recon.Completed, out: true},
+	"payout":           {kind: "payout", status: recon.InFlight, out: true},
 	"payout_reversal":  {kind: "payout", status: recon.EffectFailed, out: true, back: true, later: true},
-	"dispute":          {kind: "dispute", status: recon.Completed, out: true},
-	"dispute_reversal": {kind: "dispute", status: recon.Reversed, out: true, back: true, later: true},
+	"dispute":          {kind: "dispute", status: recon.InFlight, out: true},
+	"dispute_reversal": {kind: "dispute", status: recon.Completed, out: true, back: true, later: true},
 	"transfer":         {kind: "transfer", status: recon.Completed, out: true},
 	"topup":            {kind: "topup", status: recon.Completed},
 	"topup_reversal":   {kind: "topup", status: recon.EffectFailed, back: true, later: true},
