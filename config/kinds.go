@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/escalation/slack"
+	"github.com/seed-1c4f4dc2/reconciler/escalation/webhook"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sources/files"
@@ -132,6 +133,12 @@ var destinationKinds = map[string]destinationKind{
 		settings: func() settingsOf { return settings(&slack.Settings{}) },
 		open: func(name string, s any, zone *time.Location, people map[string]string) (escalation.Notifier, error) {
 			return slack.New(name, *s.(*slack.Settings), slack.WithZone(zone), slack.WithPeople(people))
+		},
+	},
+	"webhook": {
+		settings: func() settingsOf { return settings(&webhook.Settings{}) },
+		open: func(name string, s any, _ *time.Location, _ map[string]string) (escalation.Notifier, error) {
+			return webhook.New(name, *s.(*webhook.Settings))
 		},
 	},
 }
