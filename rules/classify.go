@@ -26,7 +26,7 @@ const (
 	ClassNotYet     Class = "not_yet"    // young
 	ClassOrphan     Class = "orphan"     // an effect that no operation explains
 	ClassExplained  Class = "explained"  // follows from another effect
-	ClassNotOurs    Class = "not_ours"   // of an account, mode or creator that is none of ours
+	ClassNotOurs    Class = "not_ours"   // of an account, mode, creator or kind that is none of ours
 )
 
 // OperationClasses and EffectClasses list every class of each side, in the order in

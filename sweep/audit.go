@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
@@ -241,8 +242,14 @@ func (u *audit) ownership(e *recon.Effect, known map[recon.EffectIdentity]recon.
 			return rules.Explained
 		}
 	}
-	if !u.Source.Sheet().Has(e.Account, e.Mode) {
+	if !u.Source.Sheet().Has(e.Account, e.Mode) || !u.makes(e.Kind) {
 		return rules.NotOurs
 	}
 	return rules.Ours
+}
+
+// makes reports whether an action of the source makes effects of a kind. Events tell of
+// all objects of an account, and what customers pay there needs no operation.
+func (u *audit) makes(kind string) bool {
+	return len(u.of.Policies) == 0 || slices.ContainsFunc(u.of.Policies, func(p recon.Policy) bool { return p.Effect == kind || p.Effect == "" })
 }
