@@ -7,6 +7,9 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/config"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
 // wakeEvery is how often findings that somebody put off are looked through. People put
@@ -20,6 +23,18 @@ func People(c *config.Config) ledger.People {
 		p.People = append(p.People, ledger.Person{Name: person.Name, Role: person.Role, Slack: person.Slack, DBRole: person.DBRole})
 	}
 	return p
+}
+
+// NewDesk takes what people decide, and looks effects up at the configured sources. watch
+// is told of every request to a provider; nil: nobody is.
+func NewDesk(c *config.Config, l *ledger.Ledger, now func() time.Time, watch config.Watch) *sweep.Desk {
+	return &sweep.Desk{Ledger: l, Now: now, Source: func(name recon.SourceName) (sources.Source, error) {
+		s, ok := c.Source(name)
+		if !ok {
+			return nil, nil // taken out of the configuration since: what is stored is all there is
+		}
+		return s.Open(watch) // a client of its own: the sweep's is the sweep's
+	}}
 }
 
 // applyPeople stores who may act, and above which amounts two must agree.

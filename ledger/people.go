@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -105,22 +106,39 @@ type personRow struct {
 	Mismatch  *findingRow `json:"mismatch,omitempty"`
 }
 
+// RoleError says that whoever logged in at the database may not do it.
+type RoleError struct {
+	Verb  recon.Verb
+	Needs string // the group role that may
+	Text  string // what the database says; empty: it does not let them call the function
+}
+
+func (e *RoleError) Error() string {
+	if e.Text != "" {
+		return string(e.Verb) + ": " + e.Text
+	}
+	return fmt.Sprintf("%s: the database role may not do this: whoever administers the database grants it %s", e.Verb, e.Needs)
+}
+
 // Person does what a person wants done with a finding, or says why not. Input that the
-// ledger refuses is a *UsageError; a role that may not do it is a *Fault of kind
-// [FaultPrivilege].
+// ledger refuses is a *UsageError; who may not do it is told by a *RoleError.
 func (l *Ledger) Person(ctx context.Context, a PersonAction) (PersonAnswer, error) {
 	row, err := a.row()
 	if err != nil {
 		return PersonAnswer{}, err
 	}
-	sql := actSQL
+	sql, needs := actSQL, "reconciler_operator"
 	if a.Verb.Settles() {
-		sql = approveSQL
+		sql, needs = approveSQL, "reconciler_approver"
 	}
 	answer, err := act[PersonAnswer](ctx, l, string(a.Verb)+" finding "+a.Finding, sql, row)
 	var pg *pgconn.PgError
-	if errors.As(err, &pg) && pg.Code == "42501" && pg.Hint != "" {
-		return answer, &Fault{Op: string(a.Verb), Kind: FaultPrivilege, Code: pg.Code, Place: l.place, Detail: pg.Message, err: err}
+	if errors.As(err, &pg) && pg.Code == "42501" {
+		refused := &RoleError{Verb: a.Verb, Needs: needs}
+		if pg.Hint != "" {
+			refused.Text = pg.Message + ". " + pg.Hint
+		}
+		return answer, refused
 	}
 	return answer, err
 }

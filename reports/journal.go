@@ -189,6 +189,10 @@ func consequences(k recon.EntryKind, b entryBody) string {
 		parts = append(parts, "finding "+string(f.Kind))
 	}
 	for _, f := range b.Ended {
+		if k == recon.EntryPerson {
+			parts = append(parts, string(f.Kind)+" settled")
+			continue
+		}
 		parts = append(parts, string(f.Kind)+" ended")
 	}
 	if len(parts) == 0 {

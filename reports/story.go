@@ -179,7 +179,7 @@ func (p *page) finding(s recon.Story, f recon.Finding) {
 		return
 	}
 	at, how := s.Ending(f)
-	p.text("    ended ", strings.TrimSuffix(p.when(at)+": "+how, ": "))
+	p.text("    "+state(f)+" ", strings.TrimSuffix(p.when(at)+": "+how, ": "))
 }
 
 func state(f recon.Finding) string {

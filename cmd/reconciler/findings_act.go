@@ -16,7 +16,6 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/daemon"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
-	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
@@ -154,8 +153,7 @@ func (a *app) act(ctx context.Context, f personFlags) error {
 	if err := a.agreeOnPeople(ctx, l, c, now()); err != nil {
 		return err
 	}
-	desk := &sweep.Desk{Ledger: l, Now: now, Source: a.sourceOpener()}
-	answer, err := desk.Do(ctx, f.action)
+	answer, err := a.desk(l, now, f.action).Do(ctx, f.action)
 	if err != nil {
 		return err
 	}
@@ -191,19 +189,16 @@ func (a *app) agreeOnPeople(ctx context.Context, l *ledger.Ledger, c *config.Con
 	return err
 }
 
-// sourceOpener opens sources for a look, where the configuration and its secrets can be
-// read here. Somebody who may settle findings need not hold the provider's keys.
-func (a *app) sourceOpener() func(recon.SourceName) (sources.Source, error) {
-	return func(name recon.SourceName) (sources.Source, error) {
-		c, err := config.Find(a.configPath, a.env)
-		if err != nil {
-			fmt.Fprintf(a.err, "reconciler: %s cannot be asked from here: %v\n", name, err)
-			return nil, nil
-		}
-		s, ok := c.Source(name)
-		if !ok {
-			return nil, nil
-		}
-		return s.Open(nil)
+// desk takes what a person decides. Somebody who may settle findings need not hold the
+// provider's keys: without them nothing can be looked up, and the answer says so.
+func (a *app) desk(l *ledger.Ledger, now func() time.Time, action ledger.PersonAction) *sweep.Desk {
+	if action.Verb != recon.Happened && action.Verb != recon.Adopt {
+		return &sweep.Desk{Ledger: l, Now: now}
 	}
+	c, err := config.Find(a.configPath, a.env)
+	if err != nil {
+		fmt.Fprintf(a.err, "reconciler: no provider can be asked from here: %v\n", err)
+		return &sweep.Desk{Ledger: l, Now: now}
+	}
+	return daemon.NewDesk(c, l, now, nil)
 }

@@ -50,6 +50,8 @@ func TestScripts(t *testing.T) {
 			"exits":     exits,
 			"sql":       func(ts *testscript.TestScript, _ bool, args []string) { sql(t.Context(), ts, args) },
 			"known":     func(ts *testscript.TestScript, _ bool, args []string) { known(t.Context(), ts, args) },
+			"login":     func(ts *testscript.TestScript, _ bool, args []string) { login(t.Context(), ts, args) },
+			"effectid":  effectid,
 			"freeport":  freeport,
 			"get":       get,
 			"secrets":   secrets,

@@ -6,6 +6,10 @@ BEGIN
         RETURN reconciler.refusal('a source that cannot be asked is not settled by a word',
             'It ends when the source answers; acknowledge or snooze it until then.');
     END IF;
+    IF asked.verb = 'ignore' AND f.kind <> 'orphan' THEN
+        RETURN reconciler.refusal('only an effect that nobody explains can be none of ours',
+            'Accept the finding, or say what came of its operation.');
+    END IF;
     IF wanted IS NOT NULL AND NOT EXISTS (SELECT 1 FROM reconciler.operations o
         WHERE o.tenant = f.tenant AND o.operation_id = wanted) THEN
         RETURN reconciler.refusal(format('there is no operation %s', left(wanted, 100)),
