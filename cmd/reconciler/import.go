@@ -82,9 +82,13 @@ func (a *app) importFiles(ctx context.Context, f importFlags, names []string) er
 		var all []imported
 		var failures []error
 		for i, name := range names {
-			r, err := a.importFile(ctx, l, p.of(i == len(names)-1, all), name)
+			last := i == len(names)-1
+			r, err := a.importFile(ctx, l, p.of(last, all), name)
 			if err != nil && !r.fault {
 				return errors.Join(append(failures, fmt.Errorf("%s: %w", name, err))...)
+			}
+			if last {
+				r.Notes = append(r.Notes, p.covered(c, append(all, r))...)
 			}
 			if all = append(all, r); err == nil && r.Imported == 0 && r.Repeated == 0 {
 				err = fmt.Errorf("%s: nothing was imported", name)
@@ -140,10 +144,27 @@ func (p *plan) declare(c *config.Config, s config.Source, f importFlags) error {
 // of is the plan for one file. Only all files together are complete, so the last one
 // says it, where every row before it could be read.
 func (p plan) of(last bool, before []imported) plan {
-	if !last || slices.ContainsFunc(before, func(r imported) bool { return r.fault || r.Refused > 0 }) {
+	if !last || anyRefused(before) {
 		p.complete = ledger.Completeness{}
 	}
 	return p
+}
+
+func anyRefused(all []imported) bool {
+	return slices.ContainsFunc(all, func(r imported) bool { return r.fault || r.Refused > 0 })
+}
+
+// covered says what became of the range that the files were to hold completely.
+func (p plan) covered(c *config.Config, all []imported) []files.Note {
+	w := p.complete.Window
+	if w.IsZero() {
+		return nil
+	}
+	span := fmt.Sprintf("%s to %s", recon.TimeText(w.From, c.Zone), recon.TimeText(w.To, c.Zone))
+	if anyRefused(all) {
+		return []files.Note{{Text: span + " does not count as seen completely, because not every row could be read"}}
+	}
+	return []files.Note{{Text: span + " counts as seen completely: what was not in the files was not there"}}
 }
 
 // importPlan joins what the configuration says of a source's system: who else names it,
@@ -179,9 +200,13 @@ func (a *app) importFile(ctx context.Context, l *ledger.Ledger, p plan, name str
 	if err != nil {
 		return imported{}, err
 	}
-	screen := a.reading("reading "+filepath.Base(name), "storing", onDisk(in)...)
-	defer screen.end()
-	rows := newImportRows(p.format, screen.reader(in), name)
+	var bytes io.Reader = in
+	if f, ok := in.(*os.File); ok {
+		screen := a.reading("reading "+filepath.Base(name), "storing", f)
+		defer screen.end()
+		bytes = screen.reader(f)
+	}
+	rows := newImportRows(p.format, bytes, name)
 	r, err := l.ImportEffects(ctx, ledger.EffectImport{
 		Source: p.format.Source, System: p.format.System, Sources: p.format.Siblings, File: rows, Name: filepath.Base(name), Hash: rows.sum, Readable: p.readable, Complete: p.complete, Now: now,
 	})
@@ -193,14 +218,6 @@ func (a *app) importFile(ctx context.Context, l *ledger.Ledger, p plan, name str
 		err = fmt.Errorf("%w; nothing of the file was imported", err)
 	}
 	return out, err
-}
-
-// onDisk gives the file, if it is one whose size is known.
-func onDisk(in io.Reader) []*os.File {
-	if f, ok := in.(*os.File); ok {
-		return []*os.File{f}
-	}
-	return nil
 }
 
 // importRows gives the rows of a file to the ledger.
