@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"testing"
 	"time"
 
@@ -211,5 +212,36 @@ func eventsThatShowNothing(t *testing.T, b *bench) {
 				t.Errorf("%s shows %d effects; it is no evidence", name, len(s.Effects))
 			}
 		}
+	}
+}
+
+// takenByMany has deliveries taken by many at once, while the holder of the lease asks.
+// What it holds, the race detector sees.
+func takenByMany(t *testing.T, b *bench) {
+	src, from, ok := b.receiver(t)
+	if !ok {
+		return
+	}
+	s := b.done(t, "one")
+	list := from.Deliveries(t)
+	want := show(t, src, b.take(t, src, list))
+	var takers sync.WaitGroup
+	for range 8 {
+		takers.Go(func() {
+			for _, d := range list {
+				e, err := src.Verify(d.Header, d.Body, b.Now())
+				if err == nil {
+					_, err = src.Decode(e)
+				}
+				if err != nil {
+					t.Errorf("one of many at once: %v", err)
+				}
+			}
+		})
+	}
+	b.mustFind(t, b.ask(t, src.(sources.Source), s.question), s)
+	takers.Wait()
+	if diff := cmp.Diff(want, show(t, src, b.take(t, src, list))); diff != "" {
+		t.Errorf("what the deliveries show before and after (-before +after):\n%s", diff)
 	}
 }

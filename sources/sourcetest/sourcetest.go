@@ -149,6 +149,7 @@ func Exercise(t *testing.T, h Harness) {
 		{"a late failure is delivered", deliveredLateFailure},
 		{"a forged or old delivery is refused", forgedDeliveries},
 		{"an event that is unknown, foreign or not vouched for is no evidence", eventsThatShowNothing},
+		{"deliveries are taken by many at once", takenByMany},
 		{"the feed holds what was delivered", feedAsDelivered},
 		{"a feed that breaks off goes on at its cursor", feedResumes},
 		{"a feed that is not the source's is blind and costs nothing", feedOfStrangers},
