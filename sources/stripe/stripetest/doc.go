@@ -94,7 +94,8 @@
 // its connected accounts; refusals by business rules (over-refund, unknown charge) are
 // stored, since the work began; an unknown id as cursor of a list is 400; a refund that
 // fails lowers amount_refunded again; a refund that fails makes both refund.updated and
-// refund.failed.
+// refund.failed; every refund.updated of a charge's refund comes as charge.refund.updated
+// too; how long an endpoint's next try is away.
 //
 // # Faults
 //
