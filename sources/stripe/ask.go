@@ -92,8 +92,8 @@ func (a *asking) group(ctx context.Context, g group) error {
 func (a *asking) halted() *sources.Error {
 	switch {
 	case a.stopped != nil:
-	case a.now().Before(a.quietUntil):
-		a.stopped = a.fault("ask", sources.RateLimited, errors.New("Stripe asked for silence until "+a.quietUntil.UTC().Format(time.RFC3339)))
+	case a.now().Before(a.memory.quiet()):
+		a.stopped = a.fault("ask", sources.RateLimited, errors.New("Stripe asked for silence until "+a.memory.quiet().UTC().Format(time.RFC3339)))
 	case a.calls >= maxCalls:
 		a.stopped = a.fault("ask", sources.RateLimited, errors.New("the batch needs more requests than one Ask may make"))
 	}
@@ -126,7 +126,7 @@ func (a *asking) judge(fault *sources.Error) {
 	a.faults++
 	switch fault.Kind {
 	case sources.RateLimited:
-		a.quietUntil = a.now().Add(fault.RetryAfter)
+		a.memory.keepQuiet(a.now().Add(fault.RetryAfter))
 		a.stopped = fault
 	case sources.Unavailable, sources.Timeout:
 		a.outages++

@@ -97,7 +97,7 @@ type provider struct {
 	kindOfEffect
 	mail     *mailbox
 	heedless *atomic.Bool
-	patience *atomic.Int64 // how long a request may take while the provider hangs
+	hanging  *hanging
 }
 
 // kindOfEffect is a kind as the suite makes and ends it.
@@ -117,24 +117,60 @@ func (p provider) Source(t *testing.T, pageSize int) sources.Source {
 	return open(t, set, stripe.Options{PageSize: pageSize, Transport: p})
 }
 
-// RoundTrip carries a request to the fake, without its window where that is ignored. Only
-// while the fake hangs is a request given up soon: a loaded machine is no fault.
+// RoundTrip carries a request to the fake.
 func (p provider) RoundTrip(r *http.Request) (*http.Response, error) {
-	if most := p.patience.Load(); most > 0 {
-		ctx, cancel := context.WithTimeout(r.Context(), time.Duration(most))
-		defer cancel()
-		resp, err := p.carry(r.WithContext(ctx))
-		if err != nil {
-			return nil, err
-		}
-		body, err := io.ReadAll(resp.Body)
-		_ = resp.Body.Close() // it was read to its end, or broke off
-		resp.Body = io.NopCloser(bytes.NewReader(body))
-		return resp, err
-	}
-	return p.carry(r)
+	return p.hanging.watch(r, p.carry)
 }
 
+// hanging plays the time-outs of a client whose provider hangs: it gives a request up soon
+// after the fake let it hang, and no other one, however loaded the machine is.
+type hanging struct {
+	mu      sync.Mutex
+	waiting map[*http.Request]context.CancelCauseFunc
+}
+
+// watch carries a request and reads its reply.
+func (h *hanging) watch(r *http.Request, carry func(*http.Request) (*http.Response, error)) (*http.Response, error) {
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	h.mu.Lock()
+	h.waiting[r] = cancel
+	h.mu.Unlock()
+	defer func() {
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		delete(h.waiting, r)
+	}()
+	resp, err := carry(r.WithContext(ctx))
+	if err != nil {
+		return nil, errors.Join(err, context.Cause(ctx))
+	}
+	body, err := io.ReadAll(resp.Body)
+	_ = resp.Body.Close() // it was read to its end, or broke off
+	resp.Body = io.NopCloser(io.MultiReader(bytes.NewReader(body), broken{err}))
+	return resp, nil
+}
+
+// giveUp ends the requests that are under way, as a client's time-out would.
+func (h *hanging) giveUp() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, cancel := range h.waiting {
+		time.AfterFunc(60*time.Millisecond, func() { cancel(context.DeadlineExceeded) })
+	}
+}
+
+// broken is what comes after the part of a body that came: its fault, or the end.
+type broken struct{ err error }
+
+func (b broken) Read([]byte) (int, error) {
+	if b.err != nil {
+		return 0, b.err
+	}
+	return 0, io.EOF
+}
+
+// carry sends a request, without its window where that is ignored.
 func (p provider) carry(r *http.Request) (*http.Response, error) {
 	if p.heedless.Load() {
 		r = r.Clone(r.Context())
@@ -240,22 +276,18 @@ func (p provider) Break(f sourcetest.Fault, good int) {
 	var n atomic.Int64
 	fault := faults[f]
 	fault.Times = stripetest.Always
-	switch {
-	case f != sourcetest.Hangs:
-	case good == 0:
-		p.patience.Store(int64(60 * time.Millisecond))
-	default:
-		p.patience.Store(int64(200 * time.Millisecond)) // the good ones must come through
-	}
 	// The question for the account itself is not one of those that a test counts.
-	fault.Match = func(c stripetest.Call) bool { return c.Path != "/v1/account" && n.Add(1) > int64(good) }
+	fault.Match = func(c stripetest.Call) bool {
+		hit := c.Path != "/v1/account" && n.Add(1) > int64(good)
+		if hit && f == sourcetest.Hangs {
+			p.hanging.giveUp()
+		}
+		return hit
+	}
 	p.Script(fault)
 }
 
-func (p provider) Mend() {
-	p.ClearFaults()
-	p.patience.Store(0)
-}
+func (p provider) Mend() { p.ClearFaults() }
 
 func (p provider) Requests() (all, writes int) {
 	for _, n := range p.Counts() {
@@ -307,7 +339,7 @@ func TestTheSourceKeepsTheContract(t *testing.T) {
 				},
 				Open: func(t *testing.T) sourcetest.Provider {
 					f := newFake(t)
-					return provider{f, kind, newMailbox(t, f), new(atomic.Bool), new(atomic.Int64)}
+					return provider{f, kind, newMailbox(t, f), new(atomic.Bool), &hanging{waiting: map[*http.Request]context.CancelCauseFunc{}}}
 				},
 			})
 		})

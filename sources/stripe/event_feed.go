@@ -33,7 +33,7 @@ func (s *Source) Events(ctx context.Context, feed recon.Account, w recon.Window,
 	if err := f.read(ctx, from); err != nil {
 		return sources.EventPage{}, fmt.Errorf("%s: list events: %w", s.name, err)
 	}
-	page, err := a.toldPage(l, w, f.list, cursor, recon.ByChanges)
+	page, err := a.toldPage(l, w, f.list, cursor)
 	if err != nil {
 		return sources.EventPage{}, err
 	}

@@ -24,10 +24,11 @@ const (
 // with the key of another account every list would be complete and empty, and every id
 // missing. A fault means that nothing can be asked there.
 func (a *asking) identify(ctx context.Context, p *place) (*sources.Error, error) {
-	if p.opens == notAsked && !strings.HasPrefix(p.account, "acct_") {
-		p.opens = notTold
+	opens := a.memory.identityOf(p)
+	if opens == notAsked && !strings.HasPrefix(p.account, "acct_") {
+		opens = notTold
 	}
-	if p.opens == notAsked {
+	if opens == notAsked {
 		ex, fault, err := a.do(func() (*exchange, *sources.Error, error) { return a.self(ctx, p) })
 		if err != nil {
 			return nil, err
@@ -36,14 +37,15 @@ func (a *asking) identify(ctx context.Context, p *place) (*sources.Error, error)
 			a.spare.calls++
 		}
 		var known bool
-		if p.opens, known = identityFrom(ex, fault, p.account); !known {
+		if opens, known = identityFrom(ex, fault, p.account); !known {
 			return fault, nil
 		}
+		a.memory.identified(p, opens)
 		if fault != nil {
 			a.forgive() // a key may be good without this permission
 		}
 	}
-	if p.opens == isWrong {
+	if opens == isWrong {
 		return a.fault("GET /v1/account", sources.WrongAccount,
 			errors.New("the API key opens another account than "+p.account+"; correct one of the two in the settings")), nil
 	}

@@ -17,6 +17,7 @@ const maxEventPages = 50
 type feed struct {
 	listing
 	at    time.Time
+	opens identity          // what the place's key opens
 	left  map[string]bool   // keys that were not met yet
 	made  map[string]string // id of the object by key
 	pages int
@@ -45,7 +46,7 @@ func (a *asking) byKey(ctx context.Context, g group) error {
 	}
 	f := &feed{
 		listing: listing{place: g.place, kind: kindEvent, since: from, types: kinds[g.id.kind].made, limit: a.pageSize},
-		at:      at, left: map[string]bool{}, made: map[string]string{},
+		at:      at, opens: a.memory.identityOf(g.place), left: map[string]bool{}, made: map[string]string{},
 	}
 	for _, q := range open {
 		f.left[q.Key] = true
@@ -96,7 +97,7 @@ func (a *asking) follow(ctx context.Context, g group, f *feed) error {
 func (f *feed) note(g group, e event) {
 	switch {
 	case e.Livemode != nil && *e.Livemode != (f.place.mode == modeLive),
-		e.Account != "" && f.place.opens == isRight && string(e.Account) != f.place.account,
+		e.Account != "" && f.opens == isRight && string(e.Account) != f.place.account,
 		string(e.Data.Object.Object) != kinds[g.id.kind].objectName(g.id.kind) || e.Data.Object.ID == "",
 		!f.left[e.Request.Key]:
 		return

@@ -133,7 +133,7 @@ func (a *asking) take(r *reading, ex *exchange) {
 		r.fault = a.fault("GET "+pathOf(r.kind), kind, fault)
 		return
 	}
-	a.answered = addressed{r.place, r.kind}
+	a.memory.wasAnswered(address{r.place, r.kind})
 	r.good.add(ex)
 	r.pages++
 	r.objects += len(found)
@@ -147,10 +147,7 @@ func (a *asking) byWindow(ctx context.Context, g group, questions []sources.Ques
 	asked := questions
 	questions = atLatest(a.now().Add(-time.Second), questions)
 	left := reaches(questions)
-	density, known := a.density[g.id]
-	if !known {
-		density = -1
-	}
+	density := a.memory.densityOf(g.id)
 	r := a.open(listing{
 		place: g.place, kind: g.id.kind, limit: a.pageSize,
 		since: since(questions[len(questions)-1].From),
@@ -175,7 +172,7 @@ func (a *asking) byWindow(ctx context.Context, g group, questions []sources.Ques
 		}
 	}
 	if r.pages > 0 {
-		a.density[g.id] = r.perSecond()
+		a.memory.sawDensity(g.id, r.perSecond())
 	}
 	a.tell(g, r)
 	halted := a.halted() != nil

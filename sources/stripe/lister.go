@@ -40,7 +40,7 @@ func (s *Source) Page(ctx context.Context, l sources.List, w recon.Window, curso
 	if err := a.readPage(ctx, r, from); err != nil {
 		return sources.Page{}, fmt.Errorf("%s: list %s: %w", s.name, l.Kind, err)
 	}
-	return a.toldPage(l, w, r, cursor, recon.ByList)
+	return a.toldPage(l, w, r, cursor)
 }
 
 // resume opens a list where the page before ended, or at the newest object.
@@ -49,7 +49,7 @@ func (a *asking) resume(l sources.List, w recon.Window, from position) *reading 
 		place: a.place(l.Account, l.Mode), kind: l.Kind, limit: a.pageSize,
 		since: w.From.Truncate(time.Second).UTC(), until: w.To.UTC(), after: from.After,
 	})
-	if l.Kind == kindRefund && !a.noExpand[groupID{l.Account, l.Mode, l.Kind}] {
+	if l.Kind == kindRefund && a.memory.mayExpand(groupID{l.Account, l.Mode, l.Kind}) {
 		r.expand = []string{"charge"}
 	}
 	r.begin = w.From.UTC()
@@ -124,7 +124,7 @@ func (a *asking) turnExpanded(ctx context.Context, r *reading) error {
 	r.expand, r.fault, r.bad = nil, nil, trail{}
 	err = a.turn(ctx, r)
 	if err == nil && r.fault == nil {
-		a.noExpand[groupID{r.place.account, r.place.mode, r.kind}] = true
+		a.memory.expansionRefused(groupID{r.place.account, r.place.mode, r.kind})
 	}
 	return err
 }
@@ -137,8 +137,12 @@ func (r *reading) lostCursor() bool {
 }
 
 // toldPage gives what was read, and where to go on.
-func (a *asking) toldPage(l sources.List, w recon.Window, r *reading, cursor string, m recon.Method) (sources.Page, error) {
-	look := a.look(groupID{l.Account, l.Mode, l.Kind}, m, r.at)
+func (a *asking) toldPage(l sources.List, w recon.Window, r *reading, cursor string) (sources.Page, error) {
+	method := recon.ByList
+	if r.kind == kindEvent {
+		method = recon.ByChanges
+	}
+	look := a.look(groupID{l.Account, l.Mode, l.Kind}, method, r.at)
 	page := sources.Page{}
 	if r.fault != nil {
 		look.Window = recon.Window{From: r.begin, To: r.to}

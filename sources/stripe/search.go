@@ -43,7 +43,7 @@ func worthSearching(kind string, left []reach, r *reading, pageSize int) bool {
 // for; what it does not find is still open, and leaves no look: silence of the index
 // proves nothing, and neither does a refusal.
 func (a *asking) bySearch(ctx context.Context, g group, questions []sources.Question, left []reach) error {
-	if at, refused := a.noSearch[g.id]; refused && a.now().Before(at.Add(searchPause)) {
+	if !a.memory.maySearch(g.id, a.now()) {
 		return nil
 	}
 	var asked []int
@@ -69,7 +69,7 @@ func (a *asking) bySearch(ctx context.Context, g group, questions []sources.Ques
 		if fault != nil {
 			var reply replyError
 			if errors.As(fault.Err, &reply) && reply.Status < 429 {
-				a.noSearch[g.id] = at
+				a.memory.searchRefused(g.id, at.Add(searchPause))
 				a.forgive() // the list needs no permission to search
 			}
 			a.spare.calls += t.calls

@@ -61,12 +61,7 @@ type Source struct {
 	secrets   []recon.Secret // of webhooks
 	tolerance time.Duration  // between a delivery's signed time and ours, either way
 	onRequest func(endpoint, code string)
-
-	quietUntil time.Time             // by the clock given to Ask: a 429 asked for silence
-	density    map[groupID]float64   // objects a second, as last seen
-	noSearch   map[groupID]time.Time // where search was refused, and when
-	noExpand   map[groupID]bool      // where the key may not read what would be expanded
-	answered   addressed             // the last list that was answered
+	memory    *memory
 }
 
 var _ sources.Source = (*Source)(nil)
@@ -77,13 +72,6 @@ type place struct {
 	mode    string
 	api     *stripego.Client
 	header  *string // Stripe-Account, for a connected account
-	opens   identity
-}
-
-// addressed is a list of one kind at one place.
-type addressed struct {
-	place *place
-	kind  string
 }
 
 // groupID names the questions that can share one list.
@@ -102,7 +90,6 @@ func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
 	src := &Source{
 		name: name, system: orElse(s.System, string(name)), marker: orElse(s.Marker, defaultMarker),
 		pageSize: maxPage, timeout: requestTimeout, onRequest: o.OnRequest,
-		density: map[groupID]float64{}, noSearch: map[groupID]time.Time{}, noExpand: map[groupID]bool{},
 		secrets: s.Webhook.Secrets, tolerance: s.Webhook.tolerance(),
 	}
 	if o.PageSize > 0 {
@@ -140,7 +127,7 @@ func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
 	if len(faults) > 0 {
 		return nil, fmt.Errorf("source %s: %w", name, errors.Join(faults...))
 	}
-	src.answered = addressed{src.places[0], kindRefund}
+	src.memory = newMemory(address{src.places[0], kindRefund})
 	src.sheet = src.writeSheet(s)
 	perSecond := src.sheet.PerSecond
 	src.limiter = rate.NewLimiter(rate.Limit(perSecond), max(1, int(perSecond)))
@@ -221,14 +208,15 @@ func (s *Source) writeSheet(set Settings) recon.Sheet {
 // refund of the first account. A key need not open every kind: what is forbidden is asked
 // of the next one. It returns nil or an *sources.Error.
 func (s *Source) Probe(ctx context.Context) error {
+	at := s.memory.lastAnswered()
 	var last *sources.Error
-	for _, kind := range append([]string{s.answered.kind}, s.sheet.Kinds...) {
-		_, fault, err := s.page(ctx, listing{place: s.answered.place, kind: kind, limit: 1})
+	for _, kind := range append([]string{at.kind}, s.sheet.Kinds...) {
+		_, fault, err := s.page(ctx, listing{place: at.place, kind: kind, limit: 1})
 		if err != nil {
 			return s.fault("probe", sources.Timeout, err)
 		}
 		if fault == nil {
-			s.answered.kind = kind
+			s.memory.wasAnswered(address{at.place, kind})
 			return nil
 		}
 		last = fault
