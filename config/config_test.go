@@ -151,7 +151,7 @@ func TestTheDocumentedFileLoads(t *testing.T) {
 	for _, n := range c.Notes {
 		noted = append(noted, n.Path)
 	}
-	want := []string{"schedule.audit", "escalation.approve_above"}
+	want := []string{"schedule.audit", "escalation.ladders.default[1].mention", "escalation.approve_above"}
 	if diff := cmp.Diff(want, noted); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}

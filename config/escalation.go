@@ -76,7 +76,7 @@ func (d *decoder) buildEscalation(doc file, c *Config) {
 	for _, dest := range c.Destinations {
 		p.Everybody = append(p.Everybody, dest.Name)
 	}
-	d.buildLadders(doc, p, seen)
+	d.buildLadders(doc, c, seen)
 	d.buildQuiet(s.Quiet, p, c.Zone)
 	if s.Fold.At < 2 {
 		d.fault(nil, "escalation.fold.at", "must be at least 2: one finding is told by itself")
@@ -117,7 +117,8 @@ func listed(names []string) string {
 	return strings.Join(names, ", ")
 }
 
-func (d *decoder) buildLadders(doc file, p *escalation.Policy, destinations map[string]bool) {
+func (d *decoder) buildLadders(doc file, c *Config, destinations map[string]bool) {
+	p := &c.Escalation.Policy
 	if len(doc.Escalation.Ladders) > 0 {
 		p.Ladders = map[string][]escalation.Step{}
 	}
@@ -132,8 +133,23 @@ func (d *decoder) buildLadders(doc file, p *escalation.Policy, destinations map[
 				d.fault(nil, at, "is there twice: a step happens once in a destination; put both mentions into a user group")
 			}
 			steps = append(steps, one)
+			d.checkMention(at, one, doc, c)
 		}
 		p.Ladders[name] = steps
+	}
+}
+
+// checkMention notes a mention that is shown and calls nobody: half of an escalation.
+func (d *decoder) checkMention(path string, s escalation.Step, doc file, c *Config) {
+	i := slices.IndexFunc(c.Destinations, func(dest Destination) bool { return dest.Name == s.To })
+	if s.Mention == "" || i < 0 {
+		return
+	}
+	calls, ok := c.Destinations[i].settings.(interface {
+		Calls(name string, people map[string]string) bool
+	})
+	if ok && !calls.Calls(s.Mention, slackIDs(doc.People)) {
+		d.note(path+".mention", fmt.Sprintf("%q is shown and calls nobody: name it in the mentions of %s, or among the people with a slack user", s.Mention, s.To))
 	}
 }
 

@@ -1,13 +1,16 @@
 package escalation_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
 func TestRetryAfterIsHonouredAndBounded(t *testing.T) {
@@ -114,4 +117,86 @@ func TestAFullOutboxOfABadDestinationHidesNoOther(t *testing.T) {
 	want(t, "messages of the other", len(s.slack.Messages(channel)), 1)
 	want(t, "undelivered", s.snapshot().UndeliveredOpen, 25)
 	want(t, "requests to the bad one", strings.Count(s.calls("chat.postMessage"), "is_archived"), 1)
+}
+
+func TestATokenRevokedInTheMiddleOfAFloodLosesNothing(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.policy.FoldAt = 1000
+	for i := range 12 {
+		s.unresolved(fmt.Sprint(i))
+	}
+	s.slack.Spoil(slacktest.Fault{Method: "chat.postMessage", Error: "token_revoked", After: 5, Times: -1})
+	for range 3 {
+		s.run()
+	}
+	want(t, "messages before it was revoked", len(s.slack.Messages(channel)), 5)
+	want(t, "requests with a revoked token", strings.Count(s.calls("chat.postMessage"), "token_revoked"), 1)
+	want(t, "undelivered", s.snapshot().UndeliveredOpen, 7)
+	s.slack.Mend()
+	for range 4 {
+		s.after(10 * time.Minute)
+	}
+	want(t, "messages in the end", len(s.slack.Messages(channel)), 12)
+	want(t, "look-backs, since nothing was in doubt", s.calls("conversations.history"), "")
+	want(t, "undelivered in the end", s.snapshot().UndeliveredOpen, 0)
+}
+
+func TestAChannelThatIsRenamedIsToldByItsID(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	o, f := s.unresolved("1")
+	s.run()
+	s.slack.Rename(channel, "payments-old")
+	s.unresolved("2")
+	s.pass(o.ID, nil, f)
+	s.after(time.Minute)
+	s.after(time.Minute)
+	all := s.slack.Messages("payments-old")
+	if len(all) != 2 || !strings.Contains(all[0].Plain(), "Ended") {
+		t.Fatalf("%d messages, want the second posted and the first changed", len(all))
+	}
+	// A new process knows only the old name: it says so, and nothing is lost.
+	s.deliver = s.deliverer()
+	s.unresolved("3")
+	s.run()
+	want(t, "undelivered", s.snapshot().UndeliveredOpen, 1)
+	if !strings.Contains(s.log.String(), "channel_not_found") {
+		t.Errorf("the log does not say why:\n%s", s.log)
+	}
+	s.slack.Rename("payments-old", channel)
+	s.after(10 * time.Minute)
+	want(t, "messages in the end", len(s.slack.Messages(channel)), 3)
+}
+
+func TestManyReplicasTellOnce(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.policy.FoldAt = 1000
+	for i := range 8 {
+		o := s.lost(fmt.Sprint(i))
+		s.pass(o.ID, []recon.Finding{finding(o, recon.FindUnresolved)})
+	}
+	s.wait(10 * time.Second)
+	var wg sync.WaitGroup
+	for range 4 {
+		d := s.deliverer()
+		p := escalation.Planner{Desk: s.led, Policy: s.policy, Now: s.clock.now}
+		wg.Go(func() {
+			for range 3 {
+				if _, err := p.Pass(t.Context()); err != nil {
+					t.Error(err)
+				}
+				if _, err := d.Pass(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	for range 10 { // what Slack's pace refused
+		s.after(10 * time.Second)
+	}
+	want(t, "messages", len(s.slack.Messages(channel)), 8)
+	want(t, "notices", s.count(`SELECT count(*) FROM reconciler.notices WHERE act = 'tell'`), 8)
 }

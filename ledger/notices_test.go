@@ -250,6 +250,12 @@ func TestAChangeWaitsForItsMessageAndIsMadeOnce(t *testing.T) {
 	if due := x.dueAt(later.Add(time.Hour)); len(due) != 0 {
 		t.Errorf("due when all is shown: %+v", due)
 	}
+	// A day later it changes again: what waits is a day younger.
+	day := later.Add(24 * time.Hour)
+	x.save(day, telling(x.alarmAgain(), day, edit()))
+	if s, err := x.led.Snapshot(t.Context(), day); err != nil || !s.OldestNotice.Equal(day) {
+		t.Errorf("oldest undelivered %s (%v), want %s", s.OldestNotice, err, day)
+	}
 }
 
 func TestAStepWaitsForTheMessageInWhoseThreadItBelongs(t *testing.T) {

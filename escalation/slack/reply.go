@@ -70,6 +70,11 @@ func (n *Notifier) calls(names []string) string {
 	return strings.Join(list, " ")
 }
 
+// addressed reports whether a name is itself one that Slack calls.
+func addressed(name string) bool {
+	return userID.MatchString(name) || groupID.MatchString(name) || name == "here" || name == "channel" || name == "everyone"
+}
+
 func (n *Notifier) call(name string) string {
 	id := name
 	if known, ok := n.settings.Mentions[name]; ok {
@@ -82,7 +87,7 @@ func (n *Notifier) call(name string) string {
 		return "<@" + id + ">"
 	case groupID.MatchString(id):
 		return "<!subteam^" + id + ">"
-	case id == "here", id == "channel", id == "everyone":
+	case addressed(id):
 		return "<!" + id + ">"
 	}
 	return code("@"+name, 80)

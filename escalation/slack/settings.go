@@ -35,6 +35,14 @@ type Settings struct {
 // interactive reports whether clicks on buttons can be believed.
 func (s Settings) interactive() bool { return !s.SigningSecret.IsZero() || s.SigningSecretFile != "" }
 
+// Calls reports whether a mention of the name calls anybody, where people are known by
+// these names.
+func (s Settings) Calls(name string, people map[string]string) bool {
+	_, mentioned := s.Mentions[name]
+	_, person := people[name]
+	return mentioned || person || addressed(name)
+}
+
 // ReadSecrets fills the token and the signing secret that files hold, without the white
 // space around them.
 func (s *Settings) ReadSecrets(read func(name string) ([]byte, error)) []recon.Fault {

@@ -32,5 +32,6 @@ FROM json_to_recordset($11::json) AS w (notice_id text, act text, step text, des
 JOIN planned p ON true
 ON CONFLICT (tenant, subject, opening, step, destination) DO UPDATE
     SET edition = n.edition + 1, due_at = CASE WHEN n.state = 'delivered' THEN excluded.due_at ELSE n.due_at END,
-        state = CASE WHEN n.state = 'delivered' THEN 'due' ELSE n.state END, reason = excluded.reason
+        planned_at = CASE WHEN n.state = 'delivered' THEN excluded.planned_at ELSE n.planned_at END,
+            state = CASE WHEN n.state = 'delivered' THEN 'due' ELSE n.state END, reason = excluded.reason
     WHERE n.act = $12

@@ -50,6 +50,7 @@ stored AS (
     -- A change of a message that is not made yet is made with what is so then.
     ON CONFLICT (tenant, subject, opening, step, destination) DO UPDATE
         SET edition = n.edition + 1, due_at = CASE WHEN n.state = 'delivered' THEN excluded.due_at ELSE n.due_at END,
+            planned_at = CASE WHEN n.state = 'delivered' THEN excluded.planned_at ELSE n.planned_at END,
             state = CASE WHEN n.state = 'delivered' THEN 'due' ELSE n.state END, reason = excluded.reason
         WHERE n.act = $5
     RETURNING 1

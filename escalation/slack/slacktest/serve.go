@@ -45,8 +45,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, method string, do
 		answer = fail(f.Error)
 	case f != nil && f.Status != 0:
 		outcome = "http_" + strconv.Itoa(f.Status)
-	case s.revoked:
-		answer = fail("token_revoked")
 	case !s.allowed(r):
 		answer = fail("invalid_auth")
 	default:
@@ -77,6 +75,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, method string, do
 func (s *Server) fault(method string) *Fault {
 	i := slices.IndexFunc(s.faults, func(f *Fault) bool { return f.Method == method })
 	if i < 0 {
+		return nil
+	}
+	if s.faults[i].After > 0 {
+		s.faults[i].After--
 		return nil
 	}
 	f := *s.faults[i]

@@ -44,7 +44,6 @@ type Server struct {
 	faults   []*Fault
 	calls    []Call
 	last     int64 // the newest message id, in microseconds
-	revoked  bool
 }
 
 type channel struct {
@@ -81,6 +80,8 @@ type Call struct {
 // Fault spoils requests of one method.
 type Fault struct {
 	Method string
+	// After is how many requests of the method pass before the first one is spoiled.
+	After int
 	// Times is how often; 0: once; below 0: until Mend.
 	Times int
 	// Error is answered as ok:false under HTTP 200.
@@ -200,13 +201,6 @@ func (s *Server) Rename(name, to string) {
 	if c := s.channel(name); c != nil {
 		c.name = to
 	}
-}
-
-// Revoke makes the token invalid from now on, or valid again.
-func (s *Server) Revoke(revoked bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.revoked = revoked
 }
 
 // Roots gives the messages of a channel that answer no other, oldest first.
