@@ -113,6 +113,8 @@ func (s Story) SafeRetry(now time.Time, zone *time.Location) string {
 		return ""
 	case until.IsZero() && s.Policy.KeyLifetime == 0:
 		return "there is no safe retry: the provider keeps no keys"
+	case until.IsZero() && !s.Operation.SentAt.IsZero():
+		return "there is no safe retry: it is not known until when its key serves"
 	case until.IsZero():
 		return "nothing was sent yet"
 	case !now.Before(until):

@@ -76,6 +76,8 @@ func TestTheSafeRetryWindowIsToldAsItIs(t *testing.T) {
 		{"long over", unknown, keys, "2026-03-03T01:30:00Z", "safe retry ended 1 d ago, at 2026-03-02 01:30:00 UTC: sending it again could do it twice"},
 		{"a stored error answers every retry", stored, keys, "2026-03-01T22:20:00Z", "a retry with the same key only repeats the provider's stored error"},
 		{"no keys", Operation{Source: "post", State: Unknown}, Policy{}, "2026-03-01T22:20:00Z", "there is no safe retry: the provider keeps no keys"},
+		{"sent by another ledger's word", Operation{Source: "stripe-main", State: Unknown, SentAt: time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}, keys,
+			"2026-03-01T22:20:00Z", "there is no safe retry: it is not known until when its key serves"},
 		{"not sent", Operation{Source: "stripe-main", State: Pending}, keys, "2026-03-01T22:20:00Z", "nothing was sent yet"},
 		{"closed", closed, keys, "2026-03-01T22:20:00Z", ""},
 	}

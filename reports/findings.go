@@ -212,23 +212,40 @@ func (p *page) ways(s FindingStory) {
 	if !s.Open() || s.Kind == recon.FindBlind {
 		return
 	}
+	if s.Proposal != nil {
+		p.blank()
+		p.line("To agree with " + s.Proposal.Person)
+		p.text("  ", agreement(s))
+	}
 	p.blank()
 	p.line("To settle it")
 	p.text("  ", "reconciler findings resolve "+s.ID+" --as ANSWER --reason TEXT")
-	for _, v := range fitting(s.Kind) {
+	for _, v := range fitting(s, p.now) {
 		p.text("    "+pad(string(v), 15)+" ", v.Text("")+hints[v])
 	}
 }
 
+// agreement is the command by which a second person says the same.
+func agreement(s FindingStory) string {
+	text := fmt.Sprintf("reconciler findings resolve %s --as %s", s.ID, s.Proposal.Verb)
+	if s.Proposal.Effect != "" {
+		text += " --effect " + s.Proposal.Effect
+	}
+	if op := string(s.Proposal.Operation); op != "" && (len(s.Operations) != 1 || s.Proposal.Verb == recon.Adopt) {
+		text += " --operation " + op
+	}
+	return text + " --reason TEXT"
+}
+
 var hints = map[recon.Verb]string{
 	recon.Happened: " (--effect ID says as which effect; it is looked up first)",
-	recon.Release:  " (refused near the end of the key's lifetime)",
 	recon.Adopt:    " (--operation ID says whose; else a new one is made for it)",
 }
 
-// fitting are the answers that make sense for a kind of finding.
-func fitting(k recon.FindingKind) []recon.Verb {
-	switch k {
+// fitting are the answers that make sense for a finding. A release is one only while a
+// repeat is safe.
+func fitting(s FindingStory, now time.Time) []recon.Verb {
+	switch s.Kind {
 	case recon.FindOrphan:
 		return []recon.Verb{recon.Adopt, recon.Ignore, recon.Accept}
 	case recon.FindFailing, recon.FindDuplicate, recon.FindMismatch, recon.FindConflict:
@@ -236,5 +253,9 @@ func fitting(k recon.FindingKind) []recon.Verb {
 	case recon.FindReversed:
 		return []recon.Verb{recon.DidNotHappen, recon.Accept}
 	}
-	return []recon.Verb{recon.Happened, recon.DidNotHappen, recon.Release, recon.Accept}
+	verbs := []recon.Verb{recon.Happened, recon.DidNotHappen}
+	if len(s.Stories) == 1 && s.Stories[0].SafeRetryUntil().After(now) {
+		verbs = append(verbs, recon.Release)
+	}
+	return append(verbs, recon.Accept)
 }
