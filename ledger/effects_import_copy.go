@@ -26,6 +26,9 @@ const copySQL = `COPY pg_temp.effect_rows FROM STDIN`
 // while they are read.
 func copyIn(ctx context.Context, tx pgx.Tx, rows io.Reader) error {
 	if _, err := tx.Exec(ctx, stageSQL); err != nil {
+		if isKind(faultAt("", "", err), FaultPrivilege) {
+			return &UsageError{"this database keeps temporary tables from our role, and an import needs one: GRANT TEMPORARY ON DATABASE … TO reconciler_daemon"}
+		}
 		return err
 	}
 	_, err := tx.Conn().PgConn().CopyFrom(ctx, rows, copySQL)

@@ -300,6 +300,26 @@ func TestAFileThatIsCompleteIsALookAtItsRange(t *testing.T) {
 	}
 }
 
+// The daemon's role may bring files in; a database that keeps temporary tables from it
+// says what is missing.
+func TestTheDaemonsRoleMayImport(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	url := w.url + map[bool]string{true: "&", false: "?"}[strings.Contains(w.url, "?")] + "options=-c%20role%3Dreconciler_daemon"
+	var err error
+	if w.led, err = ledger.Open(t.Context(), ledger.Options{URL: url}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.led.Close)
+	w.bring(toldEffect("re_1", recon.Completed))
+	w.bring(toldEffect("re_1", recon.EffectFailed))
+	w.exec(fmt.Sprintf(`REVOKE TEMPORARY ON DATABASE %s FROM PUBLIC`, pgx.Identifier{one[string](w, `SELECT current_database()`)}.Sanitize()))
+	_, err = w.importEffects(&effectFile{lines: rowsOf(toldEffect("re_2", recon.Completed))}, false)
+	if err == nil || !strings.Contains(err.Error(), "GRANT TEMPORARY ON DATABASE") {
+		t.Errorf("without temporary tables: %v", err)
+	}
+}
+
 // A schedule that fires twice brings the same file in twice at the same moment: every
 // effect is there once, and each row was counted by one of the two.
 func TestB114_TheSameFileTwiceAtOnce(t *testing.T) {

@@ -122,13 +122,25 @@ func (f *Format) place(account, mode string) (string, string, bool) {
 	if account == "" {
 		account = only.Account
 	}
-	if mode == "" && (only.Account == account || only.Account == "") {
-		mode = only.Mode
-	}
 	if mode == "" {
-		mode = "live"
+		mode = f.modeOf(account)
 	}
 	return account, mode, account != ""
+}
+
+// modeOf gives the only mode of an account, and live where it has several or is not ours.
+func (f *Format) modeOf(account string) string {
+	mode := ""
+	for _, a := range f.Accounts {
+		switch {
+		case a.Account != account:
+		case mode != "":
+			return "live"
+		default:
+			mode = a.Mode
+		}
+	}
+	return orElse(mode, orElse(f.only().Mode, "live"))
 }
 
 // only gives the account and the mode of a source that has just one of each, and

@@ -107,23 +107,30 @@ func (f *Format) headerOf(line []byte, sep byte) (h header, missing, names []str
 	return h, missing, names
 }
 
-// noHeader tells which columns are missing, on the line that comes closest.
+// noHeader tells which columns are missing, of the table and on the line that come
+// closest.
 func noHeader(head []byte, f *Format) error {
-	var line, most int
+	if len(bytes.TrimSpace(head)) == 0 {
+		return faultf(1, "the file is empty; the format %s needs a header", f.Name)
+	}
+	line, most := 0, -1
 	var missing, found []string
-	for i, l := range physicalLines(head) {
-		if f.preamble >= 0 && i != f.preamble {
-			continue
-		}
-		for _, sep := range f.candidates() {
-			h, lacks, names := f.headerOf(l, sep)
-			if n := len(h.named); n > most || line == 0 {
-				line, most, missing, found = i+1, n, lacks, names
+	for _, open := range f.newLayouts {
+		f.layout = open(f)
+		for i, l := range physicalLines(head) {
+			if f.preamble >= 0 && i != f.preamble {
+				continue
+			}
+			for _, sep := range f.candidates() {
+				h, lacks, names := f.headerOf(l, sep)
+				if n := len(h.named); n > most {
+					line, most, missing, found = i+1, n, lacks, names
+				}
 			}
 		}
 	}
-	if line == 0 || len(bytes.TrimSpace(head)) == 0 {
-		return faultf(1, "the file is empty; the format %s needs a header", f.Name)
+	if line == 0 {
+		return faultf(0, "it has no line %d, where the settings say that the header is (`preamble`)", f.preamble+1)
 	}
 	return faultf(line, "the header does not name %s, which the format %s needs; it names %s",
 		quoted(missing), f.Name, quoted(found[:min(len(found), 20)]))

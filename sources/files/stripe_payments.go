@@ -32,6 +32,7 @@ const (
 	paySettledCurrency
 	payIntent
 	payMark
+	payCaptured
 )
 
 func newStripePayments(f *Format) layout {
@@ -52,6 +53,7 @@ func (p *stripePayments) columns() []column {
 		{names: []string{"Converted Currency"}},
 		{names: []string{"PaymentIntent ID", "Payment Intent ID"}},
 		{names: []string{p.format.Marker + " (metadata)"}},
+		{names: []string{"Captured"}},
 	}
 }
 
@@ -97,7 +99,9 @@ func (p *stripePayments) read(rec *record, row *Row) error {
 	if !known {
 		return refuse("Status: %q is no status of a payment that is known here", shown(rec.get(payStatus)))
 	}
-	e.Status = status
+	if e.Status = status; status == recon.Completed && strings.EqualFold(rec.get(payCaptured), "false") {
+		e.Status = recon.InFlight // a hold that was placed and not captured
+	}
 	utc := p.format.dates
 	utc.zone = time.UTC
 	at, err := minutes(utc, rec.get(payCreated))

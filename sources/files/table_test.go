@@ -79,6 +79,7 @@ func TestB75_LineBreaksInsideQuotes(t *testing.T) {
 		"cut in quotes":     {"id;Tag;Amount\nre_1;01.03.2026;1,00\nre_2;\"01.0", "line 3: a quote is opened and never closed"},
 		"no such column":    {"id;Tag\nre_1;01.03.2026\n", `line 1: the header does not name "Amount"`},
 		"empty":             {"", "the file is empty"},
+		"a spreadsheet":     {"PK\x03\x04\x00", "line 1: it is packed, or a spreadsheet's own file"},
 		"a column twice":    {"id;Tag;Amount;Amount\nre_1;01.03.2026;1,00;2,00\n", `line 1: the header names "Amount" twice`},
 	} {
 		_, r := read(t, "giro", german, tt.text)
@@ -256,6 +257,30 @@ func TestB80_TheRefundIsAColumnNotARow(t *testing.T) {
 	s.Account = "acct_1"
 	rows, _ = readAll(t, "stripe", s, text)
 	same(t, "the mode that is not ours", "4 aside: account acct_1 in test mode is none of the source's", brief(rows)[2])
+}
+
+// A source of Stripe's API takes whatever Stripe exports: the first line shows what it is.
+func TestStripesExportsShowWhatTheyAre(t *testing.T) {
+	t.Parallel()
+	f := files.Stripe("stripe").Of(recon.Sheet{System: "stripe", Marker: "op", Accounts: []recon.Account{{Account: "acct_1", Mode: "test"}}})
+	for text, want := range map[string]string{
+		"created_utc,currency,gross,reporting_category,source_id,refund_metadata[op]\n2026-03-01 10:00:02,eur,-10.00,refund,re_8,op_1\n": "re_8 refund acct_1 test op_1",
+		"id;Created (UTC);Amount;Currency;Status;Captured\nch_1;2026-03-01 10:00;1,234.00;eur;Paid;false\n":                              "ch_1 charge acct_1 test ",
+		"\n {\"id\":\"a\",\"source\":\"stripe\",\"kind\":\"refund\",\"status\":\"failed\",\"created_at\":\"2026-03-01T00:00:00Z\"}":      "a refund acct_1 test ",
+	} {
+		r := files.Open(f, strings.NewReader(text), "x")
+		var row files.Row
+		r.Next(&row)
+		e := row.Effect
+		same(t, text, want, strings.Join([]string{e.ID, e.Kind, e.Account, e.Mode, e.Reference}, " "))
+		if r.Next(&row) || r.Err() != nil {
+			t.Errorf("%q: %v", text, r.Err())
+		}
+	}
+	r := files.Open(f, strings.NewReader("id,Created (UTC),Amount,Currency\n"), "x")
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), `does not name "Status"`) {
+		t.Errorf("a payments list without its status: %v", err)
+	}
 }
 
 func TestColumnMapsReadWordsAndPlaces(t *testing.T) {

@@ -64,6 +64,8 @@ func newText(r io.Reader, f *Format) (*text, error) {
 		}
 	}
 	switch {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")), bytes.HasPrefix(head, []byte("\x1f\x8b")):
+		return nil, faultf(1, "it is packed, or a spreadsheet's own file; unpack it, or save it as CSV")
 	case marked != "" && f.encoding != "" && marked != f.encoding:
 		return nil, faultf(1, "it begins with the mark of %s, and the source's settings say %s; correct `encoding`", marked, f.encoding)
 	case marked != "":
