@@ -52,3 +52,10 @@ func looksLike(reference, id string) bool {
 	}
 	return false
 }
+
+// Fold reduces an id to what is left of it when people copy it by hand. Two ids may look
+// alike only where their folds are equal.
+func Fold(id string) string { return fold(id) }
+
+// Readings gives the folds of the ids that a reference may look like.
+func Readings(reference string) []string { return readings(reference) }

@@ -113,14 +113,6 @@ func (v *view) joinParts() {
 	}
 }
 
-// together gives the effect with the parts that stand beside it.
-func (v *view) together(main *pair) []pair {
-	if !main.match.Part {
-		return []pair{*main}
-	}
-	return slices.DeleteFunc(slices.Clone(v.equal), func(p pair) bool { return !p.match.Part })
-}
-
 func comparePairs(a, b pair) int {
 	return cmp.Or(
 		a.effect.CreatedAt.Compare(b.effect.CreatedAt), cmp.Compare(a.effect.ID, b.effect.ID),

@@ -46,7 +46,7 @@ func newComparison(o CompareOptions, in compareInput) *comparison {
 	}
 	c := &comparison{
 		o: o, in: in, policies: map[brief]*recon.Policy{},
-		heard: map[string]bool{}, ours: map[recon.EffectIdentity]bool{},
+		ours:    map[recon.EffectIdentity]bool{},
 		groupOf: map[int32][]int32{}, hintsOf: map[int32][]int32{}, judged: map[int32]rules.Judged{},
 		classes: CompareClasses{Operations: map[rules.Class]int{}, Effects: map[rules.Class]int{}},
 		told:    map[string]bool{}, explained: map[recon.EffectIdentity]bool{},
@@ -57,9 +57,7 @@ func newComparison(o CompareOptions, in compareInput) *comparison {
 	for _, k := range rules.EffectClasses {
 		c.classes.Effects[k] = 0
 	}
-	for i := range in.effects {
-		c.heard[in.effects[i].System] = true
-	}
+	c.heard = in.facts.systems
 	c.window = c.span()
 	c.learnPolicies()
 	c.learnPlaces()
@@ -69,21 +67,7 @@ func newComparison(o CompareOptions, in compareInput) *comparison {
 // span is the window, with sides that were not given set to where the files end.
 func (c *comparison) span() recon.Window {
 	w := c.o.Window
-	var first, last time.Time
-	see := func(t time.Time) {
-		if first.IsZero() || t.Before(first) {
-			first = t
-		}
-		if t.After(last) {
-			last = t
-		}
-	}
-	for i := range c.in.operations {
-		see(c.in.operations[i].CreatedAt)
-	}
-	for i := range c.in.effects {
-		see(c.in.effects[i].CreatedAt)
-	}
+	first, last := c.in.facts.span.first, c.in.facts.span.last
 	if first.IsZero() { // both files are empty
 		first, last = c.o.Now, c.o.Now
 	}
@@ -106,20 +90,18 @@ func (c *comparison) span() recon.Window {
 // learnPolicies gives every action its policy, and the kind that it makes where no
 // configuration says so.
 func (c *comparison) learnPolicies() {
-	kinds := newKinds(c.in, c.o.EffectsFormat)
-	for i := range c.in.operations {
-		op := c.in.operations[i]
-		b := brief{op.Source, op.Action}
+	for at := range c.in.facts.places {
+		b := at.brief
 		if c.policies[b] != nil {
 			continue
 		}
-		p, configured := c.o.Policies[op.Action]
-		if !configured || p.Source != op.Source {
+		p, configured := c.o.Policies[b.action]
+		if !configured || p.Source != b.source {
 			p = recon.DefaultPolicy()
-			p.Action, p.Source = op.Action, op.Source
+			p.Action, p.Source = b.action, b.source
 		}
 		if p.Effect == "" {
-			p.Effect = kinds.of(b)
+			p.Effect = c.in.facts.kinds.of(b)
 		}
 		c.policies[b] = &p
 	}
@@ -128,10 +110,9 @@ func (c *comparison) learnPolicies() {
 // learnPlaces says which accounts and modes are ours: those of the configuration,
 // and without one those that operations name.
 func (c *comparison) learnPlaces() {
-	for i := range c.in.operations {
-		op := c.in.operations[i]
-		if p := c.policyOf(i); len(p.Accounts) == 0 {
-			c.ours[recon.EffectIdentity{System: systemOf(p, op.Source), Account: op.Account, Mode: op.Mode}] = true
+	for at := range c.in.facts.places {
+		if p := c.policies[at.brief]; len(p.Accounts) == 0 {
+			c.ours[recon.EffectIdentity{System: systemOf(p, at.brief.source), Account: at.account, Mode: at.mode}] = true
 		}
 	}
 	for _, p := range c.o.Policies {

@@ -29,6 +29,7 @@ type compareInput struct {
 	setAside   int
 	places     identities // of effects
 	notes      []string
+	facts      compareFacts
 }
 
 // identities finds effects by identity. The place, of which there are few, is kept as
@@ -84,6 +85,14 @@ func (r *records[T]) add(v T, line int) {
 
 // readBoth reads both files at the same time: decoding is most of the work.
 func readBoth(ctx context.Context, o CompareOptions) (compareInput, error) {
+	if operations, effects, ok := rewindable(o); ok && o.EffectsFormat == nil {
+		return sieveBoth(ctx, o, operations, effects)
+	}
+	return readWhole(ctx, o)
+}
+
+// readWhole keeps all of both files.
+func readWhole(ctx context.Context, o CompareOptions) (compareInput, error) {
 	var in compareInput
 	only := onlyAccounts(o.Policies)
 	g, ctx := errgroup.WithContext(ctx)
@@ -94,7 +103,11 @@ func readBoth(ctx context.Context, o CompareOptions) (compareInput, error) {
 		return err
 	})
 	g.Go(func() error { return in.readEffects(ctx, o, only, known) })
-	return in, g.Wait()
+	if err := g.Wait(); err != nil {
+		return in, err
+	}
+	in.facts = factsOf(in, o.EffectsFormat)
+	return in, nil
 }
 
 func readOperations(ctx context.Context, o CompareOptions, only func(recon.SourceName) recon.Account) ([]*recon.Operation, error) {
@@ -112,6 +125,11 @@ func readOperations(ctx context.Context, o CompareOptions, only func(recon.Sourc
 	if err != nil {
 		return nil, err
 	}
+	return checkOperations(name, read)
+}
+
+// checkOperations refuses operations that stand twice, and groups in several currencies.
+func checkOperations(name string, read records[recon.Operation]) ([]*recon.Operation, error) {
 	first := make(map[recon.OperationID]int32, len(read.all))
 	for i, op := range read.all {
 		if line, again := first[op.ID]; again {

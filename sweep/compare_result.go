@@ -11,6 +11,13 @@ import (
 
 // result counts a finding if anything in it counts.
 func (c *comparison) result() CompareResult {
+	if c.in.facts.plain != nil {
+		operations, effects := c.in.facts.plain(c.window)
+		c.classes.Operations[rules.ClassMatched] += operations
+		c.classes.Effects[rules.ClassMatched] += effects
+		c.counted[0] += operations
+		c.counted[1] += effects
+	}
 	r := CompareResult{
 		Window:     CompareWindow{From: c.window.From.In(c.o.Zone), To: c.window.To.In(c.o.Zone), Zone: c.o.Zone.String()},
 		Operations: c.counted[0], Effects: c.counted[1], Repeated: c.in.repeated, Classes: c.classes,

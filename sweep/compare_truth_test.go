@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -61,7 +62,8 @@ func northwind(t *testing.T) (*comparison, truth) {
 		t.Fatal(err)
 	}
 	c, err := compare(context.Background(), CompareOptions{
-		Operations: bytes.NewReader(testdata(t, "operations.jsonl")), Effects: bytes.NewReader(testdata(t, "effects.jsonl")),
+		// Read once, as from a pipe, so that everything is kept and each class can be seen.
+		Operations: io.MultiReader(bytes.NewReader(testdata(t, "operations.jsonl"))), Effects: io.MultiReader(bytes.NewReader(testdata(t, "effects.jsonl"))),
 		Window: recon.Window{From: answer.Window.From, To: answer.Window.To}, Now: window.Now, Zone: zone,
 	})
 	if err != nil {

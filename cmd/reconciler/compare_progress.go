@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -83,7 +84,8 @@ func (p *reading) end() {
 	p.done.Wait()
 }
 
-// counted counts what is read.
+// counted counts what is read. It can be rewound where its reader can; what is read again
+// is past the total.
 type counted struct {
 	io.Reader
 	n *atomic.Int64
@@ -93,4 +95,11 @@ func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.Reader.Read(b)
 	c.n.Add(int64(n))
 	return n, err
+}
+
+func (c *counted) Seek(offset int64, whence int) (int64, error) {
+	if s, ok := c.Reader.(io.Seeker); ok {
+		return s.Seek(offset, whence)
+	}
+	return 0, errors.ErrUnsupported
 }

@@ -1,0 +1,52 @@
+package sweep
+
+import (
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/files"
+)
+
+// compareFacts is what a comparison must know of all that both files hold, also of what it
+// does not keep.
+type compareFacts struct {
+	places  map[briefPlace]bool // of operations
+	systems map[string]bool     // of which an effect was read
+	span    timeSpan
+	kinds   kindCount
+	// plain counts operations and effects that are plainly matched and were not kept, by
+	// when they were made. Nil: everything was kept.
+	plain func(recon.Window) (operations, effects int)
+}
+
+// briefPlace is where operations of an action are said to be.
+type briefPlace struct {
+	brief         brief
+	account, mode string
+}
+
+// timeSpan is the first and the last instant that were seen.
+type timeSpan struct{ first, last time.Time }
+
+func (s *timeSpan) see(t time.Time) {
+	if s.first.IsZero() || t.Before(s.first) {
+		s.first = t
+	}
+	if t.After(s.last) {
+		s.last = t
+	}
+}
+
+// factsOf reads the facts off files that are kept whole.
+func factsOf(in compareInput, format *files.Format) compareFacts {
+	f := compareFacts{places: map[briefPlace]bool{}, systems: map[string]bool{}, kinds: newKinds(in, format)}
+	for _, op := range in.operations {
+		f.places[briefPlace{brief{op.Source, op.Action}, op.Account, op.Mode}] = true
+		f.span.see(op.CreatedAt)
+	}
+	for _, e := range in.effects {
+		f.systems[e.System] = true
+		f.span.see(e.CreatedAt)
+	}
+	return f
+}

@@ -1,0 +1,114 @@
+package sweep_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sweep"
+)
+
+// bothWays compares files that can be read again, of which little is kept, and the same
+// from pipes, of which everything is.
+func bothWays(t interface {
+	Helper()
+	Fatalf(string, ...any)
+}, operations, effects string, w recon.Window) {
+	t.Helper()
+	o := sweep.CompareOptions{Operations: strings.NewReader(operations), Effects: strings.NewReader(effects), Now: april, Window: w}
+	sieved, sievedErr := sweep.Compare(context.Background(), o)
+	o.Operations, o.Effects = io.MultiReader(strings.NewReader(operations)), io.MultiReader(strings.NewReader(effects))
+	whole, wholeErr := sweep.Compare(context.Background(), o)
+	// Of faults in both files either may be told: they are read at the same time.
+	if (sievedErr == nil) != (wholeErr == nil) {
+		t.Fatalf("files: %v\npipes: %v", sievedErr, wholeErr)
+	}
+	if diff := cmp.Diff(whole, sieved); diff != "" {
+		t.Fatalf("(-pipes +files):\n%s\noperations:\n%seffects:\n%s", diff, operations, effects)
+	}
+}
+
+func TestLawFilesAndPipesGiveTheSameAnswer(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		pick := func(label string, options ...string) string { return rapid.SampledFrom(options).Draw(t, label) }
+		field := func(name string, options ...string) string {
+			if v := pick(name, options...); v != "" {
+				return fmt.Sprintf(`,%q:%q`, name, v)
+			}
+			return ""
+		}
+		money := func(most int) string {
+			if rapid.IntRange(0, 9).Draw(t, "amounts") == 0 {
+				return ""
+			}
+			return fmt.Sprintf(`,"amount":%d,"currency":%q`, rapid.IntRange(1, most).Draw(t, "amount"), pick("currency", "EUR", "EUR", "EUR", "USD"))
+		}
+		var ops, effs []string
+		for i := range rapid.IntRange(1, 8).Draw(t, "operations") {
+			ops = append(ops, fmt.Sprintf(`{"id":"op_%d","source":%q,"action":%q,"target":%q,"state":%q,"created_at":"2026-03-10T10:0%d:00Z"%s%s%s%s%s%s%s%s%s}`,
+				i, pick("source", "stripe", "stripe", "stripe", "bank"), pick("action", "refund.create", "refund.create", "charge.create"), pick("target", "order:1", "order:2", fmt.Sprintf("order:u%d", i), fmt.Sprintf("order:u%d", i), fmt.Sprintf("order:u%d", i)),
+				pick("state", "succeeded", "succeeded", "succeeded", "succeeded", "failed", "unknown", "pending"), i,
+				money(3), field("key", "", "k1", "k2", fmt.Sprintf("k-%d", i)), field("effect_id", "", "", "re_0", "re_1", fmt.Sprintf("re_%d", i)),
+				field("parent", "", "ch_1", "ch_2", "re_0"), field("group", "", "", "", "", "g"), field("reference", "", "", "", "N1", "N2"),
+				field("account", "", "", "", "acct_1"), field("mode", "", "", "", "test"), field("run", "", "", "r1")))
+		}
+		for i := range rapid.IntRange(0, 8).Draw(t, "effects") {
+			total := ""
+			if rapid.IntRange(0, 4).Draw(t, "totals") == 0 {
+				total = fmt.Sprintf(`,"parent_total":%d`, rapid.IntRange(0, 4).Draw(t, "total"))
+			}
+			effs = append(effs, fmt.Sprintf(`{"id":"re_%d","source":%q,"kind":%q,"status":%q,"created_at":"2026-03-10T10:%02d:05Z"%s%s%s%s%s%s%s%s%s%s}`,
+				rapid.IntRange(0, 8).Draw(t, "id"), pick("source", "stripe", "stripe", "stripe", "bank"), pick("kind", "refund", "refund", "refund", "charge"),
+				pick("status", "completed", "completed", "completed", "in_flight", "failed", "reversed"), i,
+				money(3), total, field("reference", "", "op_0", "op_1", fmt.Sprintf("op_%d", i), fmt.Sprintf("op_%d", i), " op_2 ", "OP_3", "g", "op_99"),
+				field("key", "", "", "k1", "k2", fmt.Sprintf("k-%d", i)), field("parent", "", "ch_1", "ch_2", "re_0", "re_1"),
+				field("natural_reference", "", "", "", "", "N1"), field("caused_by", "", "", "", "", "re_0", "re_1"),
+				field("account", "", "", "", "acct_1"), field("mode", "", "", "", "test"), field("target", "", "", "", "order:1")))
+		}
+		w := recon.Window{}
+		if rapid.Bool().Draw(t, "a window") {
+			w = recon.Window{From: time.Date(2026, 3, 10, 10, 2, 0, 0, time.UTC), To: time.Date(2026, 3, 10, 10, 5, 0, 0, time.UTC)}
+		}
+		bothWays(t, lines(ops...), lines(effs...), w)
+	})
+}
+
+func TestAFileThatCannotBeReadAgainIsReadOnce(t *testing.T) {
+	t.Parallel()
+	r := mustCompare(t, lines(op("op_1", "succeeded", "")), "", func(o *sweep.CompareOptions) {
+		o.Effects = io.MultiReader(strings.NewReader(lines(eff("re_1", "completed", `,"reference":"op_1"`))))
+	})
+	wantClasses(t, r, classes{"matched": 1}, classes{"matched": 1})
+}
+
+// grows is a file that is longer when it is read again.
+type grows struct {
+	*strings.Reader
+	more string
+}
+
+func (g *grows) Seek(offset int64, whence int) (int64, error) {
+	if whence == io.SeekStart {
+		g.Reader = strings.NewReader(g.more)
+	}
+	return g.Reader.Seek(offset, whence)
+}
+
+func TestAFileThatChangesWhileItIsReadIsRefused(t *testing.T) {
+	t.Parallel()
+	one := lines(op("op_1", "succeeded", ""))
+	_, err := tryCompare("", lines(eff("re_1", "completed", `,"reference":"op_1"`)), func(o *sweep.CompareOptions) {
+		o.Operations = &grows{strings.NewReader(one), one + lines(op("op_2", "succeeded", ""))}
+	})
+	if err == nil || !strings.Contains(err.Error(), "ops.jsonl: it changed while it was read") {
+		t.Errorf("error %v", err)
+	}
+}
