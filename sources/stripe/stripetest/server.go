@@ -118,6 +118,7 @@ func Start(opt Options) (*Server, error) {
 		early:   map[string]bool{},
 		poster:  newPoster(),
 	}
+	// The server ends with Close, whoever started it.
 	s.ended, s.end = context.WithCancel(context.Background())
 	var err error
 	if s.fixtures, err = readFixtures(); err != nil {
