@@ -315,3 +315,104 @@ func TestB97_ManyChangesOfOneMessageAreOneAndNewAlarmsGoFirst(t *testing.T) {
 		t.Errorf("%d posts and %d changes, want 1 and 30", posts, edits)
 	}
 }
+
+func TestTheDigestTellsTheDayOnceToThoseWhoWantIt(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, channel, "leads")
+	s.policy.Ladders = map[string][]escalation.Step{"default": {}} // all that is told here is the digest
+	s.clock.at = s.clock.at.Truncate(24 * time.Hour).Add(32 * time.Hour)
+	eight := s.clock.now()
+	s.policy.Digest = escalation.Digest{To: []string{"leads"}, Last: func(now time.Time) time.Time {
+		return eight.Add(now.Sub(eight).Truncate(24 * time.Hour)).Add(-24 * time.Hour * time.Duration(b2i(now.Before(eight))))
+	}}
+	s.wait(-time.Hour)
+	s.many(12, "op-", 3*time.Hour)
+	s.endAll("op-00001")
+	s.down(s.clock.now().Add(-20 * time.Minute))
+	s.wait(time.Hour)
+	for range 4 {
+		s.after(time.Hour)
+	}
+	want(t, "messages to others", len(s.slack.Messages(channel)), 0)
+	all := s.slack.Messages("leads")
+	if len(all) != 1 {
+		t.Fatalf("%d digests, want one", len(all))
+	}
+	text := all[0].Plain()
+	for _, part := range []string{eight.Format(time.DateOnly) + ": 10 findings wait for a person", "13 opened, 3 ended", "stripe-main cannot be asked",
+		"9 unresolved – nobody knows yet whether it happened", "60.00 EUR, 30.00 USD (+12, −3)", "1 blind"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("the digest does not say %q:\n%s", part, text)
+		}
+	}
+	s.after(20 * time.Hour)
+	want(t, "digests on the next day", len(s.slack.Messages("leads")), 2)
+	// A process that was away for long does not tell a digest of yesterday.
+	s.after(38 * time.Hour)
+	want(t, "digests that came too late", len(s.slack.Messages("leads")), 2)
+}
+
+func b2i(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// What is no longer seen has not ended: while a source is away, and while nobody looks,
+// its messages say what they said.
+func TestB95_NothingIsToldAsEndedBecauseNobodyLooks(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.unresolved("1")
+	s.run()
+	before := s.slack.Messages(channel)[0].Plain()
+	for range 20 { // passes in which nothing is written about it: no sweep runs
+		s.after(time.Hour)
+	}
+	s.down(s.clock.now().Add(-15 * time.Minute))
+	for range 20 {
+		s.after(time.Hour)
+	}
+	all := s.slack.Messages(channel)
+	want(t, "messages, with the one about the source", len(all), 2)
+	if all[0].Plain() != before {
+		t.Errorf("the message says something else:\n%s", all[0].Plain())
+	}
+	for _, m := range all {
+		if strings.Contains(m.Plain(), "Ended") {
+			t.Errorf("told as ended:\n%s", m.Plain())
+		}
+	}
+}
+
+// An effect that nobody asked for is told with all that a person needs to decide.
+func TestB02_ARefundMadeByHandIsTold(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	e := recon.Effect{ID: "re_B1", Source: source, System: "stripe-main", Kind: "refund", Status: recon.Completed, Money: recon.Money{Minor: 1500, Currency: "EUR"},
+		Parent: "ch_B", Account: "acct_1", Mode: "live", CreatedAt: s.clock.now().Add(-2 * time.Hour), CreatedBy: "support@dashboard"}
+	f := recon.Finding{Kind: recon.FindOrphan, Certainty: recon.Proof, Source: source, Effects: []recon.EffectRef{e.Ref()}, Money: e.Money, Reason: "no operation explains it"}
+	if _, err := s.led.Record(t.Context(), ledger.Batch{Hold: s.hold, Now: s.clock.now(), Effects: []recon.Effect{e}, Findings: []recon.Finding{f}}); err != nil {
+		t.Fatal(err)
+	}
+	s.run()
+	s.after(5 * time.Second)
+	all := s.slack.Messages(channel)
+	if len(all) != 1 {
+		t.Fatalf("%d messages, want one", len(all))
+	}
+	for _, part := range []string{"🔴 Refund of 15.00 EUR at stripe-main", "no operation explains it", "re_B1", "under ch_B", "by support@dashboard", "Adopt it or mark it as not ours", "reconciler findings show "} {
+		if !strings.Contains(all[0].Plain(), part) {
+			t.Errorf("the message does not say %q:\n%s", part, all[0].Plain())
+		}
+	}
+	// Adopted: it is shown, and never told again.
+	s.exec(`UPDATE reconciler.findings SET state = 'settled', settled_at = $1, settled_by = 'ana', settled_as = 'adopt', version = version + 1`, s.clock.now())
+	s.after(time.Minute)
+	s.after(48 * time.Hour)
+	all = s.slack.Messages(channel)
+	if len(all) != 1 || !strings.Contains(all[0].Plain(), "✅ Ended") {
+		t.Errorf("%d messages:\n%s", len(all), all[0].Plain())
+	}
+}
