@@ -19,6 +19,8 @@ import (
 const (
 	// maxRun bounds one run. The next tick goes on where it stopped.
 	maxRun = time.Hour
+	// maxAudit bounds an audit, which lists and judges a whole window.
+	maxAudit = 12 * time.Hour
 	// startJitter spreads the ticks of replicas, so that they do not all ask for the same
 	// row at the same moment.
 	startJitter = 300 * time.Millisecond
@@ -30,6 +32,7 @@ type job struct {
 	name string // sweep/stripe-main, as in the ledger
 	spec config.Spec
 	run  func(context.Context, sweep.Options) (sweep.Outcome, error)
+	most time.Duration   // how long a run may take; 0: maxRun
 	ctx  context.Context // of the schedule: its end is that of a run under way
 }
 
@@ -82,8 +85,14 @@ func (d *daemon) jobs(ctx context.Context, l *ledger.Ledger) ([]*job, error) {
 		s.Holder, s.Log, s.Watch = d.Holder, d.Log, d.metrics.watch(source.Name)
 		for _, r := range scheduled(d.Config) {
 			j := &job{daemon: d, name: r.name + "/" + string(source.Name), spec: r.spec, run: s.Run, ctx: ctx}
-			if r.name == runReverify {
+			switch r.name {
+			case runReverify:
 				j.run = sliced(s.Reverify)
+			case runAudit:
+				if j.run, err = d.audits(source, l); err != nil {
+					return nil, err
+				}
+				j.most = maxAudit
 			}
 			jobs = append(jobs, j)
 		}
@@ -114,8 +123,31 @@ func sliced(run func(context.Context, sweep.Options) (sweep.Outcome, error)) fun
 	}
 }
 
+// audits gives the audit of a source, as a run of the schedule. It has a client of its own:
+// a source serves one run at a time.
+func (d *daemon) audits(source config.Source, l *ledger.Ledger) (func(context.Context, sweep.Options) (sweep.Outcome, error), error) {
+	a, err := NewAudit(d.Config, source, l, d.metrics.requested(source.Name))
+	if err != nil {
+		return nil, fmt.Errorf("open source %s for audits: %w", source.Name, err)
+	}
+	a.Holder, a.Log, a.Watch = d.Holder, d.Log, d.metrics.watch(source.Name)
+	return func(ctx context.Context, o sweep.Options) (sweep.Outcome, error) {
+		r, err := a.Run(ctx, sweep.AuditOptions{Now: o.Now, Tick: o.Tick})
+		if err != nil {
+			return sweep.Outcome{}, err
+		}
+		for _, u := range r.Unseen {
+			d.Log.Warn("not seen by the audit", "source", string(u.Source), "from", u.From, "to", u.To, "why", u.Why)
+		}
+		d.Log.Info("accounted", "source", string(source.Name), "from", r.Window.From, "to", r.Window.To,
+			"operations", r.Operations, "effects", r.Effects, "findings", len(r.Findings), "unseen", len(r.Unseen))
+		return sweep.Outcome{}, nil
+	}, nil
+}
+
 const (
 	runSweep    = "sweep"
+	runAudit    = "audit"
 	runReverify = "reverify"
 )
 
@@ -127,7 +159,7 @@ type scheduledRun struct {
 // scheduled are the kinds of runs that the configuration does not switch off.
 func scheduled(c *config.Config) []scheduledRun {
 	var list []scheduledRun
-	for _, r := range []scheduledRun{{runSweep, c.Schedule.Sweep}, {runReverify, c.Schedule.Reverify}} {
+	for _, r := range []scheduledRun{{runSweep, c.Schedule.Sweep}, {runAudit, c.Schedule.Audit}, {runReverify, c.Schedule.Reverify}} {
 		if !r.spec.Off() {
 			list = append(list, r)
 		}
@@ -137,7 +169,11 @@ func scheduled(c *config.Config) []scheduledRun {
 
 // Run does what is due now. Cron calls it, and it never runs twice at once.
 func (j *job) Run() {
-	ctx, cancel := context.WithTimeout(j.ctx, maxRun)
+	most := maxRun
+	if j.most > 0 {
+		most = j.most
+	}
+	ctx, cancel := context.WithTimeout(j.ctx, most)
 	defer cancel()
 	select {
 	case <-ctx.Done():

@@ -123,22 +123,23 @@ type audit struct {
 	owned    int       // effects of the window that belong to its operations
 }
 
-// open takes the run's place and the source.
+// open takes the run's place. The source is taken when it is asked.
 func (a *Audit) open(ctx context.Context, o AuditOptions) (*audit, error) {
 	if o.Window.To.After(o.Now()) {
 		_, err := spanOf(o.Window, o.Now(), o.Now(), 0, 0)
 		return nil, err
 	}
-	p, err := a.begin(ctx, Options{Now: o.Now, Tick: o.Tick}, "audit", ledger.OpenOperations)
+	p, err := a.place(ctx, Options{Now: o.Now, Tick: o.Tick}, "audit", ledger.OpenOperations)
 	if err != nil {
 		return nil, err
 	}
+	p.beats.Go(p.beat)
 	zone := a.Zone
 	if zone == nil {
 		zone = time.UTC
 	}
 	return &audit{
-		pass: p, of: a, span: span{counted: o.Window}, since: time.Now(),
+		pass: p, of: a, span: span{counted: o.Window},
 		counted: map[recon.EffectIdentity]bool{}, hints: map[recon.EffectIdentity][]recon.Match{}, result: newAuditResult(p.out.Source, zone),
 	}, nil
 }

@@ -90,6 +90,7 @@ func (u *audit) judgeOperations(ctx context.Context, ids []recon.OperationID) er
 		a := &list[i]
 		if u.span.counted.Contains(a.kase.Operation.CreatedAt) {
 			u.result.operation(a.judged.Class)
+			u.result.happened(a.kase.Operation, a.judged)
 		}
 		for _, m := range a.kase.Matches {
 			if e, bound := a.bound(m); bound && e.Source == u.out.Source && u.span.counted.Contains(e.CreatedAt) {

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,8 @@ const (
 	// holdAtMost is how long an audit keeps the source before it lets a sweep in: open
 	// operations go before it.
 	holdAtMost = 15 * time.Second
+	// nightPatience is how long a scheduled audit waits for a source that others hold.
+	nightPatience = 15 * time.Minute
 	// pageTries is how often one page is asked for before its list is given up for this
 	// run. A provider that hiccups once in ten thousand pages must not cost the night.
 	pageTries = 3
@@ -41,6 +44,9 @@ func (u *audit) list(ctx context.Context) error {
 	lister, can := u.Source.(sources.Lister)
 	if !can {
 		return nil // see unseenBy
+	}
+	if err := u.take(ctx); err != nil {
+		return err
 	}
 	if err := u.probe(ctx); err != nil {
 		return err
@@ -268,17 +274,28 @@ func (u *audit) breathe(ctx context.Context) error {
 		return ctx.Err()
 	case <-time.After(2 * askAgain):
 	}
-	hold, err := u.takeSource(ctx)
-	if err != nil {
+	return u.take(ctx)
+}
+
+// take takes the source. A scheduled audit waits for it for long: it would lose its night.
+func (u *audit) take(ctx context.Context) error {
+	for began := time.Now(); ; {
+		hold, err := u.takeSource(ctx)
+		var held *ledger.HeldError
+		if errors.As(err, &held) && u.options.Tick != "" && time.Since(began) < nightPatience {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		u.mu.Lock()
+		u.hold = hold
+		u.mu.Unlock()
+		u.since = time.Now()
+		u.state, err = u.Ledger.SourceState(ctx, u.out.Source)
+		u.pass.told = u.state
 		return err
 	}
-	u.mu.Lock()
-	u.hold = hold
-	u.mu.Unlock()
-	u.since = time.Now()
-	u.state, err = u.Ledger.SourceState(ctx, u.out.Source)
-	u.pass.told = u.state
-	return err
 }
 
 // giveBack gives the source back: nobody is asked now.

@@ -50,7 +50,7 @@ func newAuditResult(source recon.SourceName, zone *time.Location) AuditResult {
 	r.Window.Zone = zone.String()
 	r.Classes = newClasses()
 	r.Findings, r.Unseen, r.Runs = []CompareFinding{}, []CompareUnseen{}, []AuditRun{}
-	r.Feeds = []AuditFeed{}
+	r.Feeds, r.Happened = []AuditFeed{}, []CompareHappened{}
 	return r
 }
 
@@ -81,6 +81,13 @@ func (r *AuditResult) plain(operations, effects int) {
 func (r *AuditResult) operation(c rules.Class) {
 	r.Operations++
 	r.Classes.Operations[c]++
+}
+
+// happened notes an operation that was open in the record and that was done.
+func (r *AuditResult) happened(op recon.Operation, j rules.Judged) {
+	if op.State.Open() && j.Class == rules.ClassMatched && j.Kept.ID != "" {
+		r.Happened = append(r.Happened, CompareHappened{Operation: op.ID, State: op.State, EffectID: j.Kept.ID, Money: op.Money, Target: op.Target})
+	}
 }
 
 func (r *AuditResult) effect(c rules.Class) {
@@ -190,6 +197,9 @@ func (u *audit) recover(ctx context.Context) error {
 		u.result.Unseen = append(u.result.Unseen, m)
 	}
 	for _, w := range read.Windows {
+		if slices.ContainsFunc(read.Unseen, func(m CompareUnseen) bool { return m.From.Equal(w.Window.From) && m.To.Equal(w.Window.To) }) {
+			continue // that it could not be read is told; it is not without events
+		}
 		u.result.Feeds = append(u.result.Feeds, AuditFeed{
 			Source: u.out.Source, Account: w.Account.Account, Mode: w.Account.Mode,
 			From: w.Window.From.In(u.result.zone), To: w.Window.To.In(u.result.zone), Events: w.Events, New: w.New,
@@ -222,6 +232,7 @@ func MergeAudits(list []AuditResult, zone *time.Location) AuditResult {
 		sum.Unseen = append(sum.Unseen, r.Unseen...)
 		sum.Runs = append(sum.Runs, r.Runs...)
 		sum.Feeds = append(sum.Feeds, r.Feeds...)
+		sum.Happened = append(sum.Happened, r.Happened...)
 	}
 	sum.sort()
 	return sum

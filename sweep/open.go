@@ -93,6 +93,24 @@ type pass struct {
 
 // begin takes the run's place and the source.
 func (s *Sweep) begin(ctx context.Context, o Options, name string, ladder ledger.Ladder) (*pass, error) {
+	p, err := s.place(ctx, o, name, ladder)
+	if err != nil {
+		return nil, err
+	}
+	if p.hold, err = s.takeSource(ctx); err == nil {
+		p.state, err = s.Ledger.SourceState(ctx, s.Source.Name())
+	}
+	p.told = p.state
+	if err != nil {
+		_, err = p.end(ctx, err)
+		return nil, err
+	}
+	p.beats.Go(p.beat)
+	return p, nil
+}
+
+// place takes the run's place alone.
+func (s *Sweep) place(ctx context.Context, o Options, name string, ladder ledger.Ladder) (*pass, error) {
 	p := &pass{
 		Sweep: s, options: o, ladder: ladder, begun: o.Now(), started: time.Now(),
 		past: map[recon.OperationID]bool{}, shelf: newShelf(),
@@ -106,17 +124,7 @@ func (s *Sweep) begin(ctx context.Context, o Options, name string, ladder ledger
 		return nil, err
 	}
 	p.out.RunID = p.run.ID
-	p.hold, err = s.takeSource(ctx)
-	if err == nil {
-		p.state, err = s.Ledger.SourceState(ctx, s.Source.Name())
-	}
-	p.told = p.state
 	p.alive, p.stop = context.WithCancelCause(ctx)
-	if err != nil {
-		_, err = p.end(ctx, err)
-		return nil, err
-	}
-	p.beats.Go(p.beat)
 	return p, nil
 }
 

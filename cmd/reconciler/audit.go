@@ -162,6 +162,7 @@ func writeAudit(w io.Writer, r sweep.AuditResult, changes []change, c *config.Co
 		feeds = append(feeds, reports.Fed(f))
 	}
 	page := comparisonOf(r.CompareResult, now, c.Zone)
+	page.Happened = nil // each of them was told as a change
 	page.Exponents = map[string]int{}
 	for _, s := range c.Sources {
 		for currency, decimals := range s.Sheet.Exponents {
