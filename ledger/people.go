@@ -188,6 +188,17 @@ type Person struct {
 	DBRole string `json:"db_role,omitempty"` // role of the database
 }
 
+// BySlack gives the person behind a Slack account, "TEAM/USER", and false where it is
+// nobody's.
+func (p People) BySlack(account string) (Person, bool) {
+	for _, person := range p.People {
+		if account != "" && person.Slack == account {
+			return person, true
+		}
+	}
+	return Person{}, false
+}
+
 const (
 	peopleSQL = `SELECT p.body FROM reconciler.people p WHERE p.tenant = $1`
 

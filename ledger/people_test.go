@@ -581,6 +581,53 @@ func TestASourceThatCannotBeAskedIsNotSettledByAWord(t *testing.T) {
 	w.want("olga", ledger.PersonAction{Finding: f.ID, Verb: recon.CheckNow}, ledger.PersonDone)
 }
 
+func TestTheDaemonsRoleIsEnoughForWhatPeopleDo(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	o := w.seed("op")
+	f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
+	url := w.url + map[bool]string{true: "&", false: "?"}[strings.Contains(w.url, "?")] + "options=-c%20role%3Dreconciler_daemon"
+	led, err := ledger.Open(t.Context(), ledger.Options{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(led.Close)
+	w.led = led
+	w.people(map[string]int64{"EUR": 1})
+	w.want("olga", ledger.PersonAction{Finding: f.ID, Verb: recon.Acknowledge}, ledger.PersonDone)
+	w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.DidNotHappen}, ledger.PersonProposed)
+	if n, err := led.WakeFindings(t.Context(), t0.Add(24*time.Hour)); n != 1 || err != nil {
+		t.Errorf("%d woke up: %v", n, err)
+	}
+	w.want("bob", ledger.PersonAction{Finding: f.ID, Verb: recon.DidNotHappen}, ledger.PersonDone)
+	if s := w.finding(f.ID); len(s.Acts) != 3 || len(s.Stories) != 1 {
+		t.Errorf("the story has %d acts and %d operations", len(s.Acts), len(s.Stories))
+	}
+	w.verifyChains()
+}
+
+func TestPeopleAreKnownByTheirAccounts(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, map[string]int64{"EUR": 1})
+	p, err := w.led.People(t.Context())
+	if err != nil || p.ApproveAbove["EUR"] != 1 || len(p.People) != 3 {
+		t.Fatalf("people %+v, %v", p, err)
+	}
+	if got, ok := p.BySlack("T1/U1"); !ok || got.Name != "ana" || got.Role != "approver" {
+		t.Errorf("T1/U1 is %+v", got)
+	}
+	for _, account := range []string{"", "T2/U1", "U1"} {
+		if got, ok := p.BySlack(account); ok {
+			t.Errorf("%q is %+v", account, got)
+		}
+	}
+	version := one[string](w, `SELECT xmin::text FROM reconciler.people`)
+	w.people(map[string]int64{"EUR": 1})
+	if again := one[string](w, `SELECT xmin::text FROM reconciler.people`); again != version {
+		t.Error("the same list was written again")
+	}
+}
+
 func TestWhatPeopleDidIsNeverChanged(t *testing.T) {
 	t.Parallel()
 	w := newDesk(t, nil)

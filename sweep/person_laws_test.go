@@ -49,7 +49,6 @@ func TestPeopleAndSweepsInAnyOrderKeepTheLaws(t *testing.T) {
 		// The next world's sweeps leave this one alone.
 		b.exec(`UPDATE reconciler.checks SET next_check = next_check + interval '10 years'`)
 	})
-	for _, l := range s.rows(`SELECT concat_ws(' ', 'N', verb, answer->>'outcome', (details ? 'proposed_by')::text, count(*)) FROM reconciler.person_actions GROUP BY verb, answer->>'outcome', (details ? 'proposed_by')::text`) { t.Log(l) }
 	// A law that nothing ever came near holds nothing.
 	for _, verb := range []recon.Verb{recon.Happened, recon.DidNotHappen, recon.Release, recon.Accept} {
 		if n := len(s.rows(`SELECT action_key FROM reconciler.person_actions WHERE verb = '` + string(verb) + `' AND answer ->> 'outcome' = 'done'`)); n == 0 {

@@ -13,7 +13,7 @@ BEGIN
     PERFORM reconciler.begin_acting();
     asked := reconciler.read_act(input);
     who := reconciler.person_of(my_tenant, asked.person, ARRAY['operator', 'approver']);
-    f := reconciler.lock_finding('act', my_tenant, asked.finding_id, NULL);
+    f := reconciler.lock_finding('act', my_tenant, asked.finding_id, NULL, NULL);
     answer := reconciler.person_repeat(my_tenant, asked);
     IF answer IS NOT NULL THEN
         RETURN answer;

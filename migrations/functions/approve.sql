@@ -14,7 +14,7 @@ BEGIN
     PERFORM reconciler.begin_acting();
     asked := reconciler.read_approve(input);
     who := reconciler.person_of(my_tenant, asked.person, ARRAY['approver']);
-    f := reconciler.lock_finding('approve', my_tenant, asked.finding_id, asked.operation_id);
+    f := reconciler.lock_finding('approve', my_tenant, asked.finding_id, asked.operation_id, asked.effect_id);
     answer := reconciler.person_repeat(my_tenant, asked);
     IF answer IS NOT NULL THEN
         RETURN answer;

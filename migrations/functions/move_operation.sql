@@ -20,8 +20,8 @@ BEGIN
     ELSIF mine THEN
         op.state := coalesce(plan ->> 'to', op.state);
         op.effect_id := coalesce(plan ->> 'effect_id', op.effect_id);
-        op.error_code := CASE op.state WHEN 'failed' THEN coalesce(op.error_code, 'did_not_happen')
-            WHEN 'succeeded' THEN NULL ELSE op.error_code END;
+        op.error_code := CASE WHEN op.state = 'failed' AND before <> 'failed' THEN 'did_not_happen'
+            WHEN op.state <> 'succeeded' THEN op.error_code END;
     END IF;
     IF op.state <> before OR asked.verb = 'release' AND mine THEN
         op := reconciler.moved_operation(op, asked.verb = 'release' AND mine, now);

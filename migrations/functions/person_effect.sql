@@ -1,7 +1,7 @@
 CREATE OR REPLACE FUNCTION reconciler.person_effect(f reconciler.findings, asked record, op reconciler.operations)
 RETURNS reconciler.effects
 LANGUAGE plpgsql VOLATILE AS $$
--- The stored effect that is meant, locked; a null row where none is stored or none is
+-- The stored effect that is meant; a null row where none is stored or none is
 -- meant. Account and mode are part of what it is: the same id elsewhere is another thing.
 DECLARE
     e reconciler.effects;
@@ -21,6 +21,6 @@ BEGIN
             WHEN op.operation_id IS NOT NULL THEN x.mode = op.mode AND x.account = coalesce(op.account, x.account)
                 AND x.system = coalesce(reconciler.policy_of(op) ->> 'system', x.system)
             ELSE x.source = f.source END
-        ORDER BY x.source = f.source DESC, x.system, x.account, x.mode LIMIT 1 FOR UPDATE;
+        ORDER BY x.source = f.source DESC, x.system, x.account, x.mode LIMIT 1 FOR UPDATE; -- one that only the operation knows is not locked yet
     RETURN e;
 END $$;
