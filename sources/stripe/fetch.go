@@ -30,12 +30,12 @@ type listing struct {
 // the end of the caller's context, and then nothing was learned.
 func (s *Source) send(ctx context.Context, endpoint string, want shape, call func(context.Context) error) (*exchange, *sources.Error, error) {
 	ex := &exchange{want: want}
-	if err := ctx.Err(); err != nil {
+	if err := over(ctx); err != nil {
 		return ex, nil, err
 	}
 	if err := s.limiter.Wait(ctx); err != nil {
-		if ctx.Err() != nil {
-			return ex, nil, ctx.Err()
+		if over := over(ctx); over != nil {
+			return ex, nil, over
 		}
 		// The wait would outlast the caller's deadline.
 		return ex, s.fault(endpoint, sources.RateLimited, errors.New("our own budget of requests is used up")), nil
@@ -43,8 +43,8 @@ func (s *Source) send(ctx context.Context, endpoint string, want shape, call fun
 	bounded, cancel := context.WithTimeout(withExchange(ctx, ex), s.timeout)
 	defer cancel()
 	err := call(bounded)
-	if ctx.Err() != nil {
-		return ex, nil, ctx.Err()
+	if over := over(ctx); over != nil {
+		return ex, nil, over
 	}
 	if err == nil && ex.status != http.StatusOK {
 		err = errShape
@@ -65,6 +65,18 @@ func (s *Source) send(ctx context.Context, endpoint string, want shape, call fun
 		s.onRequest(endpoint, ex.code())
 	}
 	return ex, fault, nil
+}
+
+// over gives the end of a context, also where its deadline has passed and its timer has
+// not said so yet: a dial that was given up for it is no fault of Stripe's.
+func over(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if at, bound := ctx.Deadline(); bound && !time.Now().Before(at) {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // page asks for one page of a list, or of the events.
