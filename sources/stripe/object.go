@@ -115,12 +115,22 @@ type link struct {
 }
 
 func (l *link) UnmarshalJSON(b []byte) error {
-	if b[0] == '"' {
-		return json.Unmarshal(b, &l.ID)
-	}
 	type bare link
-	return json.Unmarshal(b, (*bare)(l))
+	into := any((*bare)(l))
+	if b[0] == '"' {
+		into = &l.ID
+	}
+	if err := json.Unmarshal(b, into); err != nil {
+		return err
+	}
+	if !isID(l.ID) {
+		l.ID = ""
+	}
+	return nil
 }
+
+// isID reports whether a text can be stored as an id.
+func isID(s string) bool { return s != "" && len(s) <= maxText && !strings.ContainsRune(s, 0) }
 
 func (l link) MarshalJSON() ([]byte, error) {
 	if l == (link{ID: l.ID}) {
@@ -160,7 +170,7 @@ func (o object) fault(k *kind) string {
 	switch {
 	case o.Object != k.objectName(o.kind):
 		return "object"
-	case o.ID == "" || len(o.ID) > maxText:
+	case !isID(o.ID):
 		return "id"
 	case o.Created < minTime || o.Created >= maxTime:
 		return "created"

@@ -171,6 +171,7 @@ func FuzzReadObject(f *testing.F) {
 	f.Add(kindRefund, []byte(`{"id":"re_1","object":"refund","amount":1,"currency":"eur","status":"pending","created":1772442000,"charge":{"id":"ch_1"},"metadata":{"op_id":5}}`))
 	f.Add(kindRefund, []byte(`{"id":"re_1","object":"refund","amount":-1,"charge":7}`))
 	f.Add(kindCharge, []byte(`null`))
+	f.Add(kindTransfer, []byte(`{"id":"tr_1","object":"transfer","amount":1,"currency":"eur","created":1772442000,"destination":"acct\u0000","source_transaction":{"id":"ch\u0000"}}`))
 	f.Fuzz(func(t *testing.T, kind string, raw []byte) {
 		o, err := readObject(kind, raw)
 		if err != nil {
@@ -183,6 +184,11 @@ func FuzzReadObject(f *testing.F) {
 		e := s.effectOf(p, o)
 		if e.ID == "" || !e.Status.Valid() || e.Kind != kind || e.Money.Minor < 0 || e.CreatedAt.Year() < 2000 || e.CreatedAt.Year() > 2100 {
 			t.Fatalf("half an object became %+v", e)
+		}
+		for _, text := range append(e.OtherParents, e.ID, e.Parent, e.Reference, e.NaturalReference, e.CausedBy, e.CreatedBy, e.FailureReason) {
+			if strings.ContainsRune(text, 0) || len(text) > maxText {
+				t.Fatalf("%q cannot be stored", text)
+			}
 		}
 		kept := o.reduced("op_id")
 		again, err := readObject(kind, kept)
