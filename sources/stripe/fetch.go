@@ -34,8 +34,8 @@ func (s *Source) send(ctx context.Context, endpoint string, want shape, call fun
 		return ex, nil, err
 	}
 	if err := s.limiter.Wait(ctx); err != nil {
-		if over := over(ctx); over != nil {
-			return ex, nil, over
+		if end := over(ctx); end != nil {
+			return ex, nil, end
 		}
 		// The wait would outlast the caller's deadline.
 		return ex, s.fault(endpoint, sources.RateLimited, errors.New("our own budget of requests is used up")), nil
@@ -43,8 +43,8 @@ func (s *Source) send(ctx context.Context, endpoint string, want shape, call fun
 	bounded, cancel := context.WithTimeout(withExchange(ctx, ex), s.timeout)
 	defer cancel()
 	err := call(bounded)
-	if over := over(ctx); over != nil {
-		return ex, nil, over
+	if end := over(ctx); end != nil {
+		return ex, nil, end
 	}
 	if err == nil && ex.status != http.StatusOK {
 		err = errShape
