@@ -11,7 +11,8 @@ import (
 )
 
 // readRows reads effects from a file that is not JSON Lines. A row that cannot be read for
-// sure refuses the file: what it tells of would be missing from the answer.
+// sure refuses the file: what it tells of would be missing from the answer. It counts what
+// is set aside and tells what a person should know.
 func (in *compareInput) readRows(ctx context.Context, o CompareOptions, take func(recon.Effect, int)) error {
 	name := fileName(o.EffectsName, "effects")
 	rows := files.Open(*o.EffectsFormat, o.Effects, name)
@@ -46,62 +47,75 @@ func (in *compareInput) readRows(ctx context.Context, o CompareOptions, take fun
 	return nil
 }
 
-// belong completes effects of a file whose format is of no configured source: they are of
-// the only source that the operations name, and where rows do not say it, of its only
-// account.
-func (in *compareInput) belong(o CompareOptions, effects []*recon.Effect) error {
-	f := o.EffectsFormat
-	if f == nil || f.Source != "" {
-		return nil
+// placesOf gives where operations are said to be.
+func placesOf(operations []*recon.Operation) map[briefPlace]bool {
+	places := map[briefPlace]bool{}
+	for _, op := range operations {
+		places[briefPlace{brief{op.Source, op.Action}, op.Account, op.Mode}] = true
 	}
-	source, err := in.onlySource(o)
-	if err != nil {
-		return err
-	}
-	only, single := in.onlyPlace(source)
-	for _, e := range effects {
-		e.Source, e.System = source, string(source)
-		if single && e.Account == "default" {
-			e.Account = only.Account
-			if e.Mode == "live" {
-				e.Mode = only.Mode
-			}
-		}
-	}
-	return nil
+	return places
 }
 
-// onlySource gives the source that all operations name.
-func (in *compareInput) onlySource(o CompareOptions) (recon.SourceName, error) {
-	named := map[recon.SourceName]bool{}
-	for _, op := range in.operations {
-		named[op.Source] = true
+// tableOwner completes effects of a file whose format is of no configured source: they are
+// of the only source that the operations name, and where rows do not say it, of its only
+// account.
+type tableOwner struct {
+	source recon.SourceName // empty: rows say it themselves
+	only   recon.Account    // zero: operations name several
+}
+
+func tableOwnerOf(o CompareOptions, places map[briefPlace]bool) (tableOwner, error) {
+	if o.EffectsFormat == nil || o.EffectsFormat.Source != "" {
+		return tableOwner{}, nil
 	}
-	switch names := sortedNames(named); len(names) {
+	named, at := map[recon.SourceName]bool{}, map[recon.Account]bool{}
+	for p := range places {
+		named[p.brief.source] = true
+		at[recon.Account{Account: p.account, Mode: p.mode}] = true
+	}
+	names := sortedNames(named)
+	switch len(names) {
 	case 0:
-		return "", nil
+		return tableOwner{}, nil
 	case 1:
-		return recon.SourceName(names[0]), nil
 	default:
-		return "", fmt.Errorf("%s is of one source, and the operations name several (%s); say which with --effects-source",
+		return tableOwner{}, fmt.Errorf("%s is of one source, and the operations name several (%s); say which with --effects-source",
 			fileName(o.EffectsName, "effects"), strings.Join(names, ", "))
 	}
+	b := tableOwner{source: recon.SourceName(names[0])}
+	if len(at) == 1 {
+		for only := range at {
+			b.only = only
+		}
+	}
+	return b, nil
 }
 
-// onlyPlace gives the account and mode that all operations of a source name.
-func (in *compareInput) onlyPlace(source recon.SourceName) (recon.Account, bool) {
-	var only recon.Account
-	for _, op := range in.operations {
-		if op.Source != source {
-			continue
-		}
-		at := recon.Account{Account: op.Account, Mode: op.Mode}
-		if only != (recon.Account{}) && only != at {
-			return recon.Account{}, false
-		}
-		only = at
+func (b tableOwner) complete(e *recon.Effect) {
+	if b.source == "" {
+		return
 	}
-	return only, only != (recon.Account{})
+	e.Source, e.System = b.source, string(b.source)
+	if b.only.Account != "" && e.Account == "default" {
+		e.Account = b.only.Account
+		if e.Mode == "live" {
+			e.Mode = b.only.Mode
+		}
+	}
+}
+
+// makes gives the kinds that actions name by their first word, in a file whose provider has
+// those words. It is false where some action does not say it.
+func makes(f *files.Format, places map[briefPlace]bool) (map[string]bool, bool) {
+	made := map[string]bool{}
+	for p := range places {
+		noun, _, _ := strings.Cut(p.brief.action, ".")
+		if !namesKind(f, noun) {
+			return nil, false
+		}
+		made[noun] = true
+	}
+	return made, true
 }
 
 // leaveOut sets aside the kinds of effects that no action makes: a balance report lists

@@ -1,6 +1,8 @@
 package sweep_test
 
 import (
+	"bytes"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -221,5 +223,24 @@ func TestTheExamplesSayTheSameInBothForms(t *testing.T) {
 	wantClasses(t, got, only(want.Classes.Operations), only(want.Classes.Effects))
 	if diff := cmp.Diff(want.Findings, got.Findings, cmpopts.IgnoreFields(sweep.CompareFinding{}, "Theirs")); diff != "" {
 		t.Errorf("findings (-JSON Lines +CSV):\n%s", diff)
+	}
+}
+
+func TestATableFromAFileAndFromAPipeIsTheSame(t *testing.T) {
+	t.Parallel()
+	report, err := os.ReadFile("../sources/files/testdata/northwind/stripe_refunds_balance.csv")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours, err := os.ReadFile("testdata/northwind/operations.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := mustCompare(t, string(ours), "", builtin(t, files.StripeBalance, "stripe-main"), func(o *sweep.CompareOptions) {
+		o.Effects = io.MultiReader(bytes.NewReader(report))
+	})
+	sieved := mustCompare(t, string(ours), string(report), builtin(t, files.StripeBalance, "stripe-main"))
+	if diff := cmp.Diff(whole, sieved); diff != "" || whole.Effects == 0 {
+		t.Errorf("(-pipe +file):\n%s", diff)
 	}
 }

@@ -85,7 +85,7 @@ func (r *records[T]) add(v T, line int) {
 
 // readBoth reads both files at the same time: decoding is most of the work.
 func readBoth(ctx context.Context, o CompareOptions) (compareInput, error) {
-	if operations, effects, ok := rewindable(o); ok && o.EffectsFormat == nil {
+	if operations, effects, ok := rewindable(o); ok {
 		return sieveBoth(ctx, o, operations, effects)
 	}
 	return readWhole(ctx, o)
@@ -177,8 +177,12 @@ func (in *compareInput) readEffects(ctx context.Context, o CompareOptions, only 
 		return err
 	}
 	<-operations // what rows do not say is what the operations name
-	if err := in.belong(o, read.all); err != nil {
+	whose, err := tableOwnerOf(o, placesOf(in.operations))
+	if err != nil {
 		return err
+	}
+	for _, e := range read.all {
+		whose.complete(e)
 	}
 	in.leaveOut(o, &read)
 	return in.foldLines(o, read)

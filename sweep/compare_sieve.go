@@ -31,6 +31,9 @@ type sieve struct {
 	linked     []int32 // by operation: how many effects name it
 	facts      compareFacts
 	naturals   bool            // some effect has a natural reference
+	whose      tableOwner      // of effects in a table
+	made       map[string]bool // kinds that actions make; other rows of a table are set aside
+	told       compareInput    // what reading a table told
 	repeated   map[uint64]bool // ids of effects that several lines tell of
 }
 
@@ -56,8 +59,10 @@ func rewindable(o CompareOptions) (operations, effects io.ReadSeeker, ok bool) {
 func sieveBoth(ctx context.Context, o CompareOptions, operations, effects io.ReadSeeker) (compareInput, error) {
 	seed := maphash.MakeSeed()
 	s := &sieve{o: o, only: onlyAccounts(o.Policies), ours: newHashed(seed), theirs: newHashed(seed)}
-	if err := s.firstPass(ctx); err != nil {
+	if whole, err := s.firstPass(ctx); err != nil {
 		return compareInput{}, err
+	} else if whole {
+		return again(ctx, o, operations, effects)
 	}
 	s.learn()
 	s.pair()
@@ -65,7 +70,7 @@ func sieveBoth(ctx context.Context, o CompareOptions, operations, effects io.Rea
 		return compareInput{}, err
 	}
 	s.close()
-	in := compareInput{}
+	in := compareInput{setAside: s.told.setAside, notes: s.told.notes}
 	if err := rewind(operations, effects); err != nil {
 		return in, err
 	}
@@ -75,8 +80,13 @@ func sieveBoth(ctx context.Context, o CompareOptions, operations, effects io.Rea
 	if s.learnAgain(&in) {
 		return in, nil
 	}
+	return again(ctx, o, operations, effects)
+}
+
+// again reads both files from their start and keeps all of them.
+func again(ctx context.Context, o CompareOptions, operations, effects io.Seeker) (compareInput, error) {
 	if err := rewind(operations, effects); err != nil {
-		return in, err
+		return compareInput{}, err
 	}
 	return readWhole(ctx, o)
 }
@@ -90,10 +100,10 @@ func rewind(files ...io.Seeker) error {
 	return nil
 }
 
-// firstPass reads and checks every line.
-func (s *sieve) firstPass(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
+// firstPass reads and checks every line. It is true where too little is known of what the
+// rows of a table are to sort them before all are read.
+func (s *sieve) firstPass(ctx context.Context) (whole bool, err error) {
+	operations := func(ctx context.Context) error {
 		return eachLine(ctx, s.o.Operations, fileName(s.o.OperationsName, "operations"), func(_ int, line []byte) error {
 			op, err := recon.ParseOperationIn(line, s.only)
 			if err != nil {
@@ -102,23 +112,59 @@ func (s *sieve) firstPass(ctx context.Context) error {
 			s.operations.add(s.ours.operation(&op))
 			return nil
 		})
-	})
-	g.Go(func() error {
-		return s.eachEffect(ctx, func(_ int, _ int32, e *recon.Effect) {
+	}
+	effects := func(ctx context.Context) error {
+		return s.eachEffect(ctx, func(_ int, e *recon.Effect) {
 			s.naturals = s.naturals || e.NaturalReference != ""
 			s.effects.add(s.theirs.effect(e))
 		}, nil)
-	})
-	return g.Wait()
+	}
+	f := s.o.EffectsFormat
+	if f == nil || f.Source != "" && len(f.Kinds) > 0 {
+		g, ctx := errgroup.WithContext(ctx)
+		g.Go(func() error { return operations(ctx) })
+		g.Go(func() error { return effects(ctx) })
+		return false, g.Wait()
+	}
+	// What rows do not say is what the operations name.
+	if err := operations(ctx); err != nil {
+		return false, err
+	}
+	places := s.places()
+	if s.whose, err = tableOwnerOf(s.o, places); err != nil {
+		return false, err
+	}
+	if len(f.Kinds) == 0 {
+		known := false
+		if s.made, known = makes(f, places); !known {
+			return true, nil
+		}
+	}
+	return false, effects(ctx)
 }
 
-// eachEffect reads the effects, or those that are wanted, with their lines and rows.
-func (s *sieve) eachEffect(ctx context.Context, take func(line int, row int32, e *recon.Effect), wanted func(int32) bool) error {
+// eachEffect reads the effects, or those of the rows that are wanted, with their lines.
+func (s *sieve) eachEffect(ctx context.Context, take func(line int, e *recon.Effect), wanted func(row int32) bool) error {
 	systems, row := systemsOf(s.o.Policies), int32(0)
-	return eachLine(ctx, s.o.Effects, fileName(s.o.EffectsName, "effects"), func(n int, line []byte) error {
-		at := row
+	skip := func() bool {
 		row++
-		if wanted != nil && !wanted(at) {
+		return wanted != nil && !wanted(row-1)
+	}
+	if s.o.EffectsFormat != nil {
+		var told compareInput
+		err := told.readRows(ctx, s.o, func(e recon.Effect, line int) {
+			if len(s.made) > 0 && !s.made[e.Kind] {
+				told.setAside++
+			} else if !skip() {
+				s.whose.complete(&e)
+				take(line, &e)
+			}
+		})
+		s.told = told
+		return err
+	}
+	return eachLine(ctx, s.o.Effects, fileName(s.o.EffectsName, "effects"), func(n int, line []byte) error {
+		if skip() {
 			return nil
 		}
 		e, err := recon.ParseEffectIn(line, s.only)
@@ -129,14 +175,25 @@ func (s *sieve) eachEffect(ctx context.Context, take func(line int, row int32, e
 		if name, ok := systems[e.Source]; ok {
 			e.System = name
 		}
-		take(n, at, &e)
+		take(n, &e)
 		return nil
 	})
 }
 
 // learn collects the facts of both files.
 func (s *sieve) learn() {
-	f := compareFacts{places: map[briefPlace]bool{}, systems: map[string]bool{}, plain: s.plain}
+	f := compareFacts{places: s.places(), systems: map[string]bool{}, plain: s.plain}
+	for _, name := range s.theirs.systems.texts[1:] {
+		f.systems[name] = true
+	}
+	s.facts = f
+	s.repeatedEffects()
+	s.facts.kinds = s.countKinds(nil)
+}
+
+// places gives where the operations are said to be.
+func (s *sieve) places() map[briefPlace]bool {
+	places := map[briefPlace]bool{}
 	type at struct{ brief, place uint32 }
 	seen := map[at]bool{}
 	for i := range int32(s.operations.n) {
@@ -144,15 +201,10 @@ func (s *sieve) learn() {
 		if k := (at{r.brief, r.place}); !seen[k] {
 			seen[k] = true
 			account, mode, _ := strings.Cut(s.ours.accounts.texts[r.place], "\x00")
-			f.places[briefPlace{s.ours.briefOf[r.brief], account, mode}] = true
+			places[briefPlace{s.ours.briefOf[r.brief], account, mode}] = true
 		}
 	}
-	for _, name := range s.theirs.systems.texts[1:] {
-		f.systems[name] = true
-	}
-	s.facts = f
-	s.repeatedEffects()
-	s.facts.kinds = s.countKinds(nil)
+	return places
 }
 
 // learnAgain completes the facts from what was read in full, where lines of one effect are
@@ -209,7 +261,7 @@ func (s *sieve) countKinds(again []*recon.Effect) kindCount {
 	}
 	n := int32(s.effects.n + merged.n)
 	left := func(i int32) bool { return again != nil && int(i) < s.effects.n && s.repeated[s.effects.at(i).id] }
-	k := kindCount{kinds: map[recon.SourceName]map[string]bool{}, named: map[brief]map[string]int{}}
+	k := kindCount{kinds: map[recon.SourceName]map[string]bool{}, named: map[brief]map[string]int{}, format: s.o.EffectsFormat}
 	several := false
 	for i := range n {
 		e := at(i)
@@ -279,7 +331,7 @@ func (s *sieve) lookalikes(ctx context.Context, effects io.Seeker) error {
 		return err
 	}
 	alike := map[uint64]bool{}
-	err := s.eachEffect(ctx, func(_ int, _ int32, e *recon.Effect) {
+	err := s.eachEffect(ctx, func(_ int, e *recon.Effect) {
 		for _, r := range matchers.Readings(e.Reference) {
 			alike[s.ours.text(r)] = true
 		}
@@ -327,7 +379,7 @@ func (s *sieve) secondPass(ctx context.Context, in *compareInput) error {
 	g.Go(func() error {
 		var read records[recon.Effect]
 		rows := 0
-		err := s.eachEffect(ctx, func(line int, _ int32, e *recon.Effect) { read.add(*e, line) }, func(row int32) bool {
+		err := s.eachEffect(ctx, func(line int, e *recon.Effect) { read.add(*e, line) }, func(row int32) bool {
 			rows++
 			return int(row) < s.effects.n && s.effects.at(row).exact
 		})
