@@ -80,6 +80,12 @@ func (a *action) checkWords() {
 	oneOf(a, "on_never_sent", p.OnNeverSent, recon.NeverSentKeep, recon.NeverSentFail)
 	oneOf(a, "on_absent", p.OnAbsent, recon.AbsentMissing, recon.AbsentRelease)
 	oneOf(a, "unverifiable", p.Unverifiable, "refused", "accepted")
+	oneOf(a, "orphans", p.Orphans, "all", "marked")
+	for i, name := range p.OrphansBy {
+		if strings.TrimSpace(name) == "" {
+			a.fault("orphans_by", "entry %d is empty", i+1)
+		}
+	}
 	for i, m := range p.Marks {
 		if m != recon.MarkKey && m != recon.MarkReference {
 			a.fault("marks", "entry %d, %q, is not one of key, reference", i+1, m)

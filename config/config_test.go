@@ -144,6 +144,15 @@ func TestTheDocumentedFileLoads(t *testing.T) {
 	if len(c.Sources) != 2 || len(c.Policies) != 1 || len(c.Destinations) != 2 || c.Limits.ChangesPerRun != 100_000 {
 		t.Errorf("got %+v", c)
 	}
+	text, err = c.Resolve().YAML()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"before_key_expiry: 4h", "mention: oncall", "schedule: 0 8 * * *", "within: 10m", "quiet: []"} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("config show does not tell %q:\n%s", want, text)
+		}
+	}
 	if p := c.Policies[0]; p.Repeat != recon.RepeatSameKey || !p.OneOpen || p.KeyLifetime.Std() != 24*time.Hour {
 		t.Errorf("policy %+v", p)
 	}

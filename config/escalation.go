@@ -17,6 +17,7 @@ type Escalation struct {
 	Fallback string
 	Policy   escalation.Policy // without its digest, which has a schedule
 	Digest   Digest
+	section  escalationSection // as it is written, with defaults
 }
 
 // Digest is when the state of all findings is told, and to which destinations.
@@ -26,45 +27,46 @@ type Digest struct {
 }
 
 type escalationSection struct {
-	Destinations []member          `yaml:"destinations"`
-	Fallback     string            `yaml:"fallback"`
-	Ladders      map[string][]step `yaml:"ladders"`
-	Quiet        []quiet           `yaml:"quiet"`
-	Fold         fold              `yaml:"fold"`
-	Digest       digest            `yaml:"digest"`
-	ApproveAbove map[string]int64  `yaml:"approve_above"`
+	Destinations []member          `yaml:"destinations" json:"-"`
+	Fallback     string            `yaml:"fallback" json:"fallback"`
+	Ladders      map[string][]step `yaml:"ladders" json:"ladders"`
+	Quiet        []quiet           `yaml:"quiet" json:"quiet"`
+	Fold         fold              `yaml:"fold" json:"fold"`
+	Digest       digest            `yaml:"digest" json:"digest"`
+	ApproveAbove map[string]int64  `yaml:"approve_above" json:"-"`
 }
 
 // step is one rung of an escalation ladder.
 type step struct {
-	After           recon.Duration   `yaml:"after"`
-	BeforeKeyExpiry recon.Duration   `yaml:"before_key_expiry"`
-	To              string           `yaml:"to"`
-	Mention         string           `yaml:"mention"`
-	Above           map[string]int64 `yaml:"above"`
+	After           recon.Duration   `yaml:"after" json:"after,omitempty"`
+	BeforeKeyExpiry recon.Duration   `yaml:"before_key_expiry" json:"before_key_expiry,omitempty"`
+	To              string           `yaml:"to" json:"to"`
+	Mention         string           `yaml:"mention" json:"mention,omitempty"`
+	Above           map[string]int64 `yaml:"above" json:"above,omitempty"`
 }
 
 // quiet is a span of the day in which only last steps are told.
 type quiet struct {
-	From string   `yaml:"from"`
-	To   string   `yaml:"to"`
-	Days []string `yaml:"days"`
+	From string   `yaml:"from" json:"from"`
+	To   string   `yaml:"to" json:"to"`
+	Days []string `yaml:"days" json:"days,omitempty"`
 }
 
 // fold is how many findings at once are one message.
 type fold struct {
-	At     int            `yaml:"at"`
-	Within recon.Duration `yaml:"within"`
+	At     int            `yaml:"at" json:"at"`
+	Within recon.Duration `yaml:"within" json:"within"`
 }
 
 type digest struct {
-	Schedule string   `yaml:"schedule"`
-	To       []string `yaml:"to"`
+	Schedule string   `yaml:"schedule" json:"schedule"`
+	To       []string `yaml:"to" json:"to"`
 }
 
 // buildEscalation checks the section. The actions and sources are read before.
 func (d *decoder) buildEscalation(doc file, c *Config) {
 	s := doc.Escalation
+	c.Escalation.section = s
 	seen := map[string]bool{}
 	for i, m := range s.Destinations {
 		path := fmt.Sprintf("escalation.destinations[%d]", i)

@@ -27,6 +27,7 @@ type Resolved struct {
 	People       []Person                `json:"people"`
 	ApproveAbove map[string]int64        `json:"approve_above"`
 	Destinations []resolvedMember        `json:"destinations"`
+	Escalation   escalationSection       `json:"escalation"` // without what stands above
 	Limits       map[string]int          `json:"limits"`
 	Notes        []string                `json:"notes"`
 }
@@ -61,6 +62,7 @@ func (c *Config) Resolve() Resolved {
 		People:       append([]Person{}, c.People...),
 		ApproveAbove: map[string]int64{},
 		Destinations: []resolvedMember{},
+		Escalation:   shownEscalation(c.Escalation.section),
 		Limits:       map[string]int{"changes_per_run": c.Limits.ChangesPerRun},
 		Notes:        []string{},
 	}
@@ -83,6 +85,16 @@ func (c *Config) Resolve() Resolved {
 		r.Notes = append(r.Notes, n.String())
 	}
 	return r
+}
+
+// shownEscalation has [] and {} instead of null.
+func shownEscalation(s escalationSection) escalationSection {
+	ladders := map[string][]step{}
+	for name, steps := range s.Ladders {
+		ladders[name] = append([]step{}, steps...)
+	}
+	s.Ladders, s.Quiet, s.Digest.To = ladders, append([]quiet{}, s.Quiet...), append([]string{}, s.Digest.To...)
+	return s
 }
 
 // filled gives a member's settings as they are used, where it says how.

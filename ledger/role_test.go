@@ -1,6 +1,8 @@
 package ledger_test
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -43,7 +45,38 @@ func TestTheDaemonsRoleIsEnoughForEverythingThatTheLedgerDoes(t *testing.T) {
 		"snapshot":      func() error { _, err := led.Snapshot(t.Context(), now); return err },
 		"finish a run":  func() error { return led.FinishRun(t.Context(), run, ledger.RunEnd{Outcome: ledger.RunDone}) },
 		"notices":       func() error { _, err := led.DueNotices(t.Context(), now, 10); return err },
-		"release":       func() error { return led.ReleaseSource(t.Context(), h) },
+		"tell": func() error {
+			f := recon.Finding{Kind: recon.FindBlind, Certainty: recon.Proof, Source: source, Reason: "away"}
+			if _, err := led.Record(t.Context(), ledger.Batch{Now: now, Findings: []recon.Finding{f}}); err != nil {
+				return err
+			}
+			crowds, err := led.Crowds(t.Context(), now, t0)
+			if err != nil || len(crowds) != 1 {
+				return fmt.Errorf("%d crowds, %w", len(crowds), err)
+			}
+			_, err = led.Fold(t.Context(), recon.Fold{Source: source, Kind: f.Kind, As: f.Kind}, now, t0, now)
+			return errors.Join(err, led.PassOverFolded(t.Context()))
+		},
+		"tell one": func() error {
+			alarms, err := led.Alarms(t.Context(), now, 10)
+			var plans []recon.Telling
+			for _, a := range alarms {
+				plans = append(plans, telling(a, now, step("after 0 s")))
+			}
+			return errors.Join(err, led.SaveTellings(t.Context(), plans, now))
+		},
+		"tell of many": func() error {
+			all, err := led.Incidents(t.Context(), now, 10)
+			for _, i := range all {
+				err = errors.Join(err, led.SaveIncident(t.Context(), recon.Telling{Incident: i.ID, PlanAt: i.PlanAt, Over: true}, now, now))
+			}
+			return err
+		},
+		"digest": func() error {
+			_, err := led.Digest(t.Context(), t0, now)
+			return errors.Join(err, led.PlanDigest(t.Context(), "2026-03-01", []string{"recon"}, "digest", now))
+		},
+		"release": func() error { return led.ReleaseSource(t.Context(), h) },
 	} {
 		if err := try(); err != nil {
 			t.Errorf("%s: %v", what, err)

@@ -3,6 +3,7 @@ package slack
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	slackgo "github.com/slack-go/slack"
@@ -24,7 +25,11 @@ func (n *Notifier) reply(m escalation.Message) rendered {
 	}
 	r := rendered{Text: plain(why+": "+title, 700)}
 	line := "*" + escape.Replace(recon.Shorten(why, 200)) + "*"
-	if calls := n.calls(m.Mention); calls != "" && !over {
+	called := m.Mention
+	if _, known := n.people[m.Assignee]; known && !slices.Contains(called, m.Assignee) {
+		called = append(slices.Clone(called), m.Assignee) // whose it is must know
+	}
+	if calls := n.calls(called); calls != "" && !over {
 		line = calls + " " + line
 	}
 	r.add(mrkdwn(line), text(plain(first(title), 600)), refused(m), repeat(m), text(lines(facts, 1200)))

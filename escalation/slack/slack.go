@@ -90,24 +90,25 @@ func New(name string, s Settings, options ...Option) (*Notifier, error) {
 // Send posts a new message. A message that Slack refuses for its form is posted once
 // more as plain text, so that a fault of rendering never silences a finding.
 func (n *Notifier) Send(ctx context.Context, m escalation.Message) (recon.Receipt, error) {
-	return n.post(ctx, m, n.render(m), nil)
+	return n.post(ctx, m, n.render(m), recon.Receipt{})
 }
 
 // Reply answers in the thread of the message at root, and shows the answer in the
 // channel as well: who is called has not followed the thread.
 func (n *Notifier) Reply(ctx context.Context, root recon.Receipt, m escalation.Message) (recon.Receipt, error) {
-	return n.post(ctx, m, n.reply(m), []slackgo.MsgOption{slackgo.MsgOptionTS(root.TS), slackgo.MsgOptionBroadcast()})
+	return n.post(ctx, m, n.reply(m), root)
 }
 
-func (n *Notifier) post(ctx context.Context, m escalation.Message, r rendered, more []slackgo.MsgOption) (recon.Receipt, error) {
-	receipt, err := n.postOnce(ctx, m, r, more)
+// post posts under a message, or for itself where root is zero.
+func (n *Notifier) post(ctx context.Context, m escalation.Message, r rendered, root recon.Receipt) (recon.Receipt, error) {
+	receipt, err := n.postOnce(ctx, m, r, root)
 	if !formCodes[wordOf(err)] {
 		return receipt, err
 	}
-	return n.postOnce(ctx, m, rendered{Text: r.Text}, more)
+	return n.postOnce(ctx, m, rendered{Text: r.Text}, root)
 }
 
-func (n *Notifier) postOnce(ctx context.Context, m escalation.Message, r rendered, more []slackgo.MsgOption) (recon.Receipt, error) {
+func (n *Notifier) postOnce(ctx context.Context, m escalation.Message, r rendered, root recon.Receipt) (recon.Receipt, error) {
 	client, err := n.client("post message")
 	if err != nil {
 		return recon.Receipt{}, err
@@ -115,14 +116,21 @@ func (n *Notifier) postOnce(ctx context.Context, m escalation.Message, r rendere
 	options := append(n.options(r), slackgo.MsgOptionMetadata(slackgo.SlackMetadata{
 		EventType: eventType, EventPayload: map[string]any{"notice": m.Notice},
 	}))
-	channel, ts, err := client.PostMessageContext(ctx, n.channel(), append(options, more...)...)
+	to := n.channel()
+	if !root.IsZero() {
+		to = root.Channel // where the message stands, whatever the destination's channel is now
+		options = append(options, slackgo.MsgOptionTS(root.TS), slackgo.MsgOptionBroadcast())
+	}
+	channel, ts, err := client.PostMessageContext(ctx, to, options...)
 	if err == nil && (channel == "" || ts == "") {
 		err = errNoReceipt
 	}
 	if err != nil {
 		return recon.Receipt{}, n.fault("post message", err)
 	}
-	n.remember(channel)
+	if root.IsZero() {
+		n.remember(channel)
+	}
 	return recon.Receipt{Channel: channel, TS: ts}, nil
 }
 
