@@ -177,11 +177,7 @@ func (l *Ledger) AuditShelf(ctx context.Context, s AuditScope, after AuditPlace,
 	if err != nil {
 		return nil, l.fault("read the effects of a window that belong to nobody", err)
 	}
-	effects, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (recon.Effect, error) {
-		var e recon.Effect
-		err := row.Scan(effectFields(&e)...)
-		return normal(e), err
-	})
+	effects, err := pgx.CollectRows(rows, scanEffect)
 	return effects, l.fault("read the effects of a window that belong to nobody", err)
 }
 
@@ -240,12 +236,9 @@ func (l *Ledger) Known(ctx context.Context, ids []recon.EffectIdentity) (map[rec
 	if err != nil {
 		return nil, l.fault("read effects", err)
 	}
-	effects, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (recon.Effect, error) {
-		var e recon.Effect
-		return e, row.Scan(effectFields(&e)...)
-	})
+	effects, err := pgx.CollectRows(rows, scanEffect)
 	for _, e := range effects {
-		out[e.Identity()] = normal(e)
+		out[e.Identity()] = e
 	}
 	return out, l.fault("read effects", err)
 }

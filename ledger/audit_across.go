@@ -155,6 +155,58 @@ func (l *Ledger) AuditFailed(ctx context.Context, s AuditScope, each func([]Fail
 	return l.fault("look for what keeps failing", err)
 }
 
+const childrenSQL = `
+SELECT ` + effectColumns + `
+FROM reconciler.effects e
+WHERE e.tenant = $1 AND e.parent = ANY ($2::text[])
+UNION
+SELECT ` + effectColumns + `
+FROM reconciler.effects e
+WHERE e.tenant = $1 AND e.owner IS NULL AND e.other_parents <> '{}' AND e.other_parents && $2::text[]
+LIMIT $3`
+
+// Children gives the effects that hang under some objects, of whatever system.
+func (l *Ledger) Children(ctx context.Context, parents []string) ([]recon.Effect, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	rows, err := l.pool.Query(ctx, childrenSQL, l.tenant, parents, maxDue)
+	if err != nil {
+		return nil, l.fault("read what hangs under some objects", err)
+	}
+	effects, err := pgx.CollectRows(rows, scanEffect)
+	return effects, l.fault("read what hangs under some objects", err)
+}
+
+// Parents of which an effect in the window shows the total, and which may differ: several
+// effects hang under them, or the one that does is not all of it.
+const auditTotalsSQL = `
+SELECT e.parent, count(*) FROM reconciler.effects e
+WHERE e.tenant = $1 AND e.source = $2 AND e.created_at >= $3 AND e.created_at < $4
+	AND e.parent_total IS NOT NULL AND e.parent IS NOT NULL
+GROUP BY e.parent
+HAVING count(*) > 1 OR bool_or(e.parent_total IS DISTINCT FROM e.amount OR e.status NOT IN ('in_flight', 'completed'))
+ORDER BY e.parent`
+
+// AuditTotals gives, some at a time, the parents of effects in a window whose own total
+// has to be held against what hangs under them.
+func (l *Ledger) AuditTotals(ctx context.Context, s AuditScope, each func(parents []string) error) error {
+	var parents []string
+	var parent string
+	err := l.across(ctx, auditTotalsSQL, []any{&parent, nil}, func() error {
+		parents = append(parents, parent)
+		if len(parents) < maxGroup/10 {
+			return nil
+		}
+		part := parents
+		parents = nil
+		return each(part)
+	}, l.tenant, string(s.Source), stored(s.Window.From), stored(s.Window.To))
+	if err == nil && len(parents) > 0 {
+		err = each(parents)
+	}
+	return l.fault("look for parents' totals", err)
+}
+
 // A finding that no operation's judgement ends is over when what it tells is no longer
 // so: an orphan that belongs to somebody or came to nothing, and operations of which at
 // most one still has an effect.

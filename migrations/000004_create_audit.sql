@@ -26,10 +26,12 @@ COMMENT ON COLUMN reconciler.audit_lists.began_at IS 'When the first page of the
 
 CREATE INDEX operations_created ON reconciler.operations (tenant, source, created_at, operation_id);
 CREATE INDEX effects_created ON reconciler.effects (tenant, source, created_at);
+-- What hangs under one object: what gave an effect back, and a parent's own total.
+CREATE INDEX effects_parent ON reconciler.effects (tenant, parent) WHERE parent IS NOT NULL;
 CREATE INDEX effects_failed ON reconciler.effects (tenant, source, created_at) WHERE status = 'failed';
 -- Findings of several operations or of none, which no operation's judgement ends.
 CREATE INDEX findings_of_source ON reconciler.findings (tenant, source, kind) WHERE state NOT IN ('settled', 'ended');
 
 -- +goose Down
-DROP INDEX reconciler.findings_of_source, reconciler.effects_failed, reconciler.effects_created, reconciler.operations_created;
+DROP INDEX reconciler.findings_of_source, reconciler.effects_failed, reconciler.effects_parent, reconciler.effects_created, reconciler.operations_created;
 DROP TABLE reconciler.audit_lists;

@@ -30,6 +30,8 @@ type Accounts interface {
 	AuditTwins(ctx context.Context, s ledger.AuditScope, within time.Duration, each func([]recon.OperationID) error) error
 	Reopened(ctx context.Context, ids []recon.OperationID) (map[recon.OperationID]bool, error)
 	AuditFailed(ctx context.Context, s ledger.AuditScope, each func([]ledger.FailedEffect) error) error
+	Children(ctx context.Context, parents []string) ([]recon.Effect, error)
+	AuditTotals(ctx context.Context, s ledger.AuditScope, each func(parents []string) error) error
 	AuditOver(ctx context.Context, source recon.SourceName) ([]string, error)
 }
 
@@ -109,18 +111,19 @@ func (u *audit) account(ctx context.Context) error {
 // audit is one run while it goes on.
 type audit struct {
 	*pass
-	of       *Audit
-	span     span
-	at       time.Time                              // when everything was read: it is judged by this
-	seen     []recon.Look                           // complete lists of this run, which answer for operations
-	standing []recon.Coverage                       // and what was seen completely before
-	empty    bool                                   // the source has operations, and no effect at all
-	counted  map[recon.EffectIdentity]bool          // effects that got their operation in this run
-	hints    map[recon.EffectIdentity][]recon.Match // what effects without owner could be
-	result   AuditResult
-	since    time.Time // the source is held without a break
-	opened   int       // findings that belong to no decision
-	owned    int       // effects of the window that belong to its operations
+	of        *Audit
+	span      span
+	at        time.Time                              // when everything was read: it is judged by this
+	seen      []recon.Look                           // complete lists of this run, which answer for operations
+	standing  []recon.Coverage                       // and what was seen completely before
+	empty     bool                                   // the source has operations, and no effect at all
+	explained map[recon.EffectIdentity]bool          // effects that gave back what was done once too often
+	counted   map[recon.EffectIdentity]bool          // effects that got their operation in this run
+	hints     map[recon.EffectIdentity][]recon.Match // what effects without owner could be
+	result    AuditResult
+	since     time.Time // the source is held without a break
+	opened    int       // findings that belong to no decision
+	owned     int       // effects of the window that belong to its operations
 }
 
 // open takes the run's place. The source is taken when it is asked.
@@ -140,7 +143,7 @@ func (a *Audit) open(ctx context.Context, o AuditOptions) (*audit, error) {
 	}
 	return &audit{
 		pass: p, of: a, span: span{counted: o.Window},
-		counted: map[recon.EffectIdentity]bool{}, hints: map[recon.EffectIdentity][]recon.Match{}, result: newAuditResult(p.out.Source, zone),
+		counted: map[recon.EffectIdentity]bool{}, explained: map[recon.EffectIdentity]bool{}, hints: map[recon.EffectIdentity][]recon.Match{}, result: newAuditResult(p.out.Source, zone),
 	}, nil
 }
 
@@ -234,23 +237,41 @@ func (u *audit) graceOf(kind string) time.Duration {
 	return grace
 }
 
-// ownership says whether an effect without operation is one of ours to explain.
+// ownership says whether an effect without operation is one of ours to explain. Known are
+// the effects that it may follow from.
 func (u *audit) ownership(e *recon.Effect, known map[recon.EffectIdentity]recon.Effect) rules.Ownership {
-	if e.CausedBy != "" {
-		cause := e.Identity()
-		cause.ID = e.CausedBy
-		if _, there := known[cause]; there {
+	if u.explained[e.Identity()] {
+		return rules.Explained
+	}
+	for _, id := range origins(*e) {
+		of, there := known[id]
+		if there && (id.ID == e.CausedBy || of.Owner != "" && rules.Releases(*e, of)) {
 			return rules.Explained
 		}
 	}
-	if !u.Source.Sheet().Has(e.Account, e.Mode) || !u.makes(e.Kind) {
+	if !u.mayBeOurs(*e) {
 		return rules.NotOurs
 	}
 	return rules.Ours
 }
 
-// makes reports whether an action of the source makes effects of a kind. Events tell of
-// all objects of an account, and what customers pay there needs no operation.
-func (u *audit) makes(kind string) bool {
-	return len(u.of.Policies) == 0 || slices.ContainsFunc(u.of.Policies, func(p recon.Policy) bool { return p.Effect == kind || p.Effect == "" })
+// mayBeOurs reports whether an effect is of our accounts and of a kind that an action of
+// the source makes. Events tell of all objects of an account, and what customers pay there
+// needs no operation.
+func (u *audit) mayBeOurs(e recon.Effect) bool {
+	makes := func(p recon.Policy) bool { return p.Effect == e.Kind || p.Effect == "" }
+	return u.Source.Sheet().Has(e.Account, e.Mode) && (len(u.of.Policies) == 0 || slices.ContainsFunc(u.of.Policies, makes))
+}
+
+// origins are the effects that one may follow from: its cause and what it hangs under.
+func origins(e recon.Effect) []recon.EffectIdentity {
+	var ids []recon.EffectIdentity
+	for _, name := range append([]string{e.CausedBy, e.Parent}, e.OtherParents...) {
+		if name != "" {
+			id := e.Identity()
+			id.ID = name
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }

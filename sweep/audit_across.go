@@ -35,7 +35,26 @@ func (u *audit) across(ctx context.Context) error {
 	scope := u.scope()
 	scope.Window.To = u.span.listed.To
 	scope.Window.From = scope.Window.To.Add(-failingSince)
-	return u.of.Accounts.AuditFailed(ctx, scope, func(list []ledger.FailedEffect) error { return u.failing(ctx, list) })
+	err = u.of.Accounts.AuditFailed(ctx, scope, func(list []ledger.FailedEffect) error { return u.failing(ctx, list) })
+	if err != nil {
+		return err
+	}
+	return u.of.Accounts.AuditTotals(ctx, u.scope(), func(parents []string) error { return u.totals(ctx, parents) })
+}
+
+// totals holds what parents say of themselves against what hangs under them.
+func (u *audit) totals(ctx context.Context, parents []string) error {
+	all, err := u.of.Accounts.Children(ctx, parents)
+	if err != nil {
+		return err
+	}
+	children := all[:0]
+	for _, e := range all {
+		if e.Source == u.out.Source && slices.Contains(parents, e.Parent) && (e.Owner != "" || u.mayBeOurs(e)) {
+			children = append(children, e)
+		}
+	}
+	return u.raise(ctx, rules.ParentTotals(children), nil, children)
 }
 
 // suspects looks at operations of one intent.
@@ -95,7 +114,7 @@ func (u *audit) failing(ctx context.Context, list []ledger.FailedEffect) error {
 	theirs := make([]recon.Effect, 0, len(list))
 	var ids []recon.OperationID
 	for _, f := range list {
-		if f.Operation == "" && !u.Source.Sheet().Has(f.Effect.Account, f.Effect.Mode) {
+		if f.Operation == "" && !u.mayBeOurs(f.Effect) {
 			continue
 		}
 		failures = append(failures, rules.Failure(f))

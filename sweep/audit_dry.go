@@ -97,6 +97,22 @@ func (d *dryAudit) Named(ctx context.Context, effects []recon.Effect) ([]recon.O
 	return d.Accounts.Named(ctx, effects)
 }
 
+// Children adds what was seen.
+func (d *dryAudit) Children(ctx context.Context, parents []string) ([]recon.Effect, error) {
+	children, err := d.Accounts.Children(ctx, parents)
+	have := map[recon.EffectIdentity]bool{}
+	for i, e := range children {
+		have[e.Identity()] = true
+		children[i] = d.now(e)
+	}
+	for id, e := range d.effects {
+		if !have[id] && slices.ContainsFunc(parents, e.Under) {
+			children = append(children, e)
+		}
+	}
+	return children, err
+}
+
 // now gives a stored effect as it was seen last.
 func (d *dryAudit) now(e recon.Effect) recon.Effect {
 	seen, again := d.effects[e.Identity()]

@@ -79,10 +79,8 @@ func (u *audit) judgeEffects(ctx context.Context, effects []recon.Effect) error 
 	}
 	var causes []recon.EffectIdentity
 	for _, e := range effects {
-		if e.CausedBy != "" {
-			cause := e.Identity()
-			cause.ID = e.CausedBy
-			causes = append(causes, cause)
+		if e.Owner == "" {
+			causes = append(causes, origins(e)...)
 		}
 	}
 	known, err := u.of.Accounts.Known(ctx, causes)

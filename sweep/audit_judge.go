@@ -141,7 +141,11 @@ func (u *audit) judgeThese(ctx context.Context, ids []recon.OperationID) ([]acco
 	}
 	list := make([]accounted, 0, len(cases))
 	faults := map[recon.OperationID]error{}
-	for _, c := range pair(append(cases, others...), nil, nil)[:len(cases)] {
+	paired := pair(append(cases, others...), nil, nil)[:len(cases)]
+	if err := u.addRepayments(ctx, paired); err != nil {
+		return nil, err
+	}
+	for _, c := range paired {
 		a, err := u.judgeOne(c)
 		if err != nil {
 			faults[c.Operation.ID] = err
@@ -149,6 +153,32 @@ func (u *audit) judgeThese(ctx context.Context, ids []recon.OperationID) ([]acco
 		list = append(list, a)
 	}
 	return list, u.recordJudged(ctx, list, faults)
+}
+
+// addRepayments adds to operations with several effects what gave some of them back: a
+// duplicate that was refunded is over.
+func (u *audit) addRepayments(ctx context.Context, cases []recon.Case) error {
+	var parents []string
+	for _, c := range cases {
+		if len(c.Matches) > 1 {
+			for _, e := range c.Effects {
+				parents = append(parents, e.ID)
+			}
+		}
+	}
+	if len(parents) == 0 {
+		return nil
+	}
+	children, err := u.of.Accounts.Children(ctx, parents)
+	for i := range cases {
+		c := &cases[i]
+		for _, e := range children {
+			if len(c.Matches) > 1 && slices.ContainsFunc(c.Effects, func(of recon.Effect) bool { return e.Under(of.ID) }) {
+				c.Effects = append(c.Effects, e)
+			}
+		}
+	}
+	return err
 }
 
 // alsoNamed gives the operations that the cases' effects name besides the cases: where an
@@ -182,6 +212,9 @@ func (u *audit) judgeOne(c recon.Case) (accounted, error) {
 		c.Looks = about(c, u.seen)
 	}
 	a := accounted{kase: c, judged: rules.Judge(c, u.at, place)}
+	for _, id := range a.judged.Explained {
+		u.explained[id] = true
+	}
 	if c.Operation.Source != u.out.Source || place == rules.PlaceUnseen && len(c.Matches) == 0 {
 		return a, nil // nothing was seen of it here: that says nothing
 	}
