@@ -68,7 +68,7 @@ type Place struct{ Kind, Account, Mode string }
 //
 // Operations on which the rows bear are then due: the next sweep, or re-verification of
 // closed ones, concludes from what is stored. A run that ends in between leaves them to
-// their own plan.
+// their own plan, or to the same import again.
 func (l *Ledger) ImportEffects(ctx context.Context, in EffectImport) (ImportResult, error) {
 	i, err := newEffectImporter(l, in)
 	if err != nil {
@@ -143,10 +143,8 @@ func (i *effectImporter) run(ctx context.Context) error {
 	if err := i.sayAgain(ctx); err != nil {
 		return err
 	}
-	if i.result.Imported > 0 {
-		if i.named, err = i.bearOn(ctx); err != nil {
-			return err
-		}
+	if i.named, err = i.bearOn(ctx); err != nil {
+		return err
 	}
 	return i.keepLooks(ctx)
 }

@@ -19,7 +19,7 @@ const markKnownSQL = `
 UPDATE pg_temp.effect_rows r SET again = true
 FROM reconciler.effects e
 WHERE e.tenant = $1 AND e.system = $2 AND e.account = r.account AND e.mode = r.mode AND e.id = r.id
-	AND e.look_id IS DISTINCT FROM $3 AND NOT r.again`
+	AND e.look_id IS DISTINCT FROM $3 AND NOT r.again AND NOT r.repeated`
 
 // meetStored sorts out rows whose effects were stored before: those that say nothing new
 // are counted, the others are held against what is stored.

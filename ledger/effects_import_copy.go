@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -12,13 +13,13 @@ import (
 )
 
 // stageSQL makes the place where the rows of one file wait. again tells rows of an effect
-// that the file or the ledger knew before.
+// that the file or the ledger knew before, repeated those that say nothing new.
 const stageSQL = `
 CREATE TEMPORARY TABLE effect_rows (n bigint, line integer, again boolean, account text, mode text, id text, kind text,
 	status text, amount bigint, currency text, parent text, other_parents text[], target text, reference text,
 	natural_reference text, key text, created_at timestamptz, updated_at timestamptz, fee bigint, net bigint,
 	settlement_amount bigint, settlement_currency text, created_by text, failure_reason text, caused_by text,
-	parent_total bigint, metadata text) ON COMMIT DROP`
+	parent_total bigint, metadata text, repeated boolean) ON COMMIT DROP`
 
 const copySQL = `COPY pg_temp.effect_rows FROM STDIN`
 
@@ -31,8 +32,33 @@ func copyIn(ctx context.Context, tx pgx.Tx, rows io.Reader) error {
 		}
 		return err
 	}
-	_, err := tx.Conn().PgConn().CopyFrom(ctx, rows, copySQL)
+	g := &guarded{in: rows}
+	defer g.end()
+	_, err := tx.Conn().PgConn().CopyFrom(ctx, g, copySQL)
 	return err
+}
+
+// guarded is a reader that is read no more once end was called. The driver reads in a
+// goroutine of its own, which it does not wait for when the copy breaks off.
+type guarded struct {
+	in    io.Reader
+	mu    sync.Mutex // held while in is read, and guards ended
+	ended bool
+}
+
+func (g *guarded) Read(p []byte) (int, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended {
+		return 0, io.ErrClosedPipe
+	}
+	return g.in.Read(p)
+}
+
+func (g *guarded) end() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ended = true
 }
 
 // appendRow writes one row as COPY reads it.
@@ -62,7 +88,7 @@ func appendRow(b []byte, n int64, l *EffectLine) []byte {
 	}
 	b = appendNumber(b, e.ParentTotal)
 	b = appendOptional(b, string(e.Metadata))
-	return append(b, '\n')
+	return append(b, "\tf\n"...)
 }
 
 // appendText escapes what separates columns and rows.

@@ -194,6 +194,12 @@ func TestB78_TheProviderRewritesHistory(t *testing.T) {
 	if got := next("op_1"); !got.Equal(t0.Add(time.Hour)) || !next("op_2").Equal(planned) {
 		t.Errorf("op_1 is looked at %v, op_2 at %v; want the first at once, the second as planned", got, next("op_2"))
 	}
+	// Had the run ended before it told anybody, the same file again would.
+	w.exec(`UPDATE reconciler.checks SET next_check = next_check + interval '1 year'`)
+	w.bring(toldEffect("T1", recon.EffectFailed, named("op_1")), toldEffect("T2", recon.Completed, named("op_2")))
+	if got := next("op_1"); !got.Equal(t0.Add(time.Hour)) {
+		t.Errorf("the same file again: op_1 is looked at %v; want at once", got)
+	}
 	// The first file again is an earlier stage: nothing goes back.
 	if got := counts(w.bring(toldEffect("T1", recon.Completed, named("op_1")))); got != "1 = 0 + 1 + 0 + 0" || w.effect("T1").Status != recon.EffectFailed {
 		t.Errorf("the first file again: %s, %s", got, w.effect("T1").Status)

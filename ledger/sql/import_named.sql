@@ -1,5 +1,6 @@
 -- The operations that rows of a file bear on: open ones, succeeded ones whose effect came
--- to nothing, and failed ones that have an effect after all.
+-- to nothing, and failed ones that have an effect after all. Rows that say nothing new are
+-- among them: an import that broke off may have stored what they say and told nobody.
 -- $1 tenant  $2 system  $3 the system's sources
 WITH named AS (
     SELECT o.operation_id, o.state, r.status
@@ -23,7 +24,7 @@ WITH named AS (
     JOIN reconciler.effects e ON e.tenant = $1 AND e.system = $2 AND e.account = r.account AND e.mode = r.mode
         AND e.id = r.id
     JOIN reconciler.operations o ON o.tenant = $1 AND o.operation_id = e.owner
-    WHERE r.again
+    WHERE r.again OR r.repeated
 )
 SELECT DISTINCT n.operation_id
 FROM named n

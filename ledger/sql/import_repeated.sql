@@ -1,8 +1,8 @@
--- Takes away the rows of a file that say nothing new of effects that were stored before:
+-- Marks the rows of a file that say nothing new of effects that were stored before:
 -- all that a row tells is what is stored. What it leaves out is not told.
 -- $1 tenant  $2 system  $3 look
-DELETE FROM pg_temp.effect_rows r
-USING reconciler.effects e
+UPDATE pg_temp.effect_rows r SET repeated = true
+FROM reconciler.effects e
 WHERE e.tenant = $1 AND e.system = $2 AND e.account = r.account AND e.mode = r.mode AND e.id = r.id
     AND e.look_id IS DISTINCT FROM $3 AND NOT r.again
     AND e.kind = r.kind AND e.status = r.status AND e.created_at = r.created_at
