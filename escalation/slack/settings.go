@@ -78,6 +78,9 @@ func (s Settings) Filled(string) any {
 	if s.APIURL == "" {
 		s.APIURL = slackgo.APIURL
 	}
+	if s.Mentions == nil {
+		s.Mentions = map[string]string{}
+	}
 	return s
 }
 
