@@ -373,3 +373,22 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// What the example shows behind # is valid once it is taken out of the comment.
+func TestTheSourcesThatTheExampleCommentsOutAreValid(t *testing.T) {
+	t.Parallel()
+	_, block, ok := strings.Cut(Example, "  # - name: bank-giro\n")
+	block, _, end := strings.Cut(block, "\n\n")
+	if !ok || !end {
+		t.Fatal("the example shows no source of kind files")
+	}
+	text := "sources:\n  - name: bank-giro\n" + regexp.MustCompile(`(?m)^  # `).ReplaceAllString(block, "  ")
+	c := mustParse(t, text)
+	if len(c.Sources) != 1 || c.Sources[0].Kind != "files" || c.Sources[0].Format.Name != "giro-export" || c.Sources[0].Sheet.System != "giro" {
+		t.Errorf("got %+v", c.Sources)
+	}
+	kinds := c.Sources[0].Sheet.Kinds
+	if diff := cmp.Diff([]string{"transfer"}, kinds); diff != "" {
+		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+}
