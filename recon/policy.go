@@ -85,6 +85,12 @@ type Policy struct {
 	DuplicateWithin Duration      `json:"duplicate_within"`
 	Witness         string        `json:"witness,omitempty"`
 	Unverifiable    string        `json:"unverifiable"` // refused, accepted
+	// Orphans says which effects without operation are ours and may be orphans: all, or
+	// those that are marked with a reference of ours.
+	Orphans string `json:"orphans"`
+	// OrphansBy are the only ones whose unexplained effects are ours, as the provider names
+	// who made them. Empty: anybody's.
+	OrphansBy []string `json:"orphans_by"`
 
 	System       string    `json:"system,omitempty"`
 	Accounts     []Account `json:"accounts,omitempty"`
@@ -119,6 +125,6 @@ func DefaultPolicy() Policy {
 		Absence: AbsencePolicy{Looks: 3, Over: m(10)}, OnAbsent: AbsentMissing,
 		UnresolvedAfter: m(15), GiveUpAfter: h(72), InFlightAfter: h(14 * 24),
 		Grace: h(1), BlindAfter: m(15), DuplicateWithin: s(60),
-		Unverifiable: "refused",
+		Unverifiable: "refused", Orphans: "all", OrphansBy: []string{},
 	}
 }

@@ -260,7 +260,7 @@ func (u *audit) ownership(e *recon.Effect, known map[recon.EffectIdentity]recon.
 // needs no operation.
 func (u *audit) mayBeOurs(e recon.Effect) bool {
 	makes := func(p recon.Policy) bool { return p.Effect == e.Kind || p.Effect == "" }
-	return u.Source.Sheet().Has(e.Account, e.Mode) && (len(u.of.Policies) == 0 || slices.ContainsFunc(u.of.Policies, makes))
+	return u.Source.Sheet().Has(e.Account, e.Mode) && (len(u.of.Policies) == 0 || slices.ContainsFunc(u.of.Policies, makes)) && rules.Owns(e, u.of.Policies)
 }
 
 // origins are the effects that one may follow from: its cause and what it hangs under.

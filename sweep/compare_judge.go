@@ -32,6 +32,7 @@ type comparison struct {
 	told      map[string]bool    // fingerprints of findings on several operations
 	repaying  map[string][]int32 // effects that give something back, by parent; nil: not looked for yet
 	explained map[recon.EffectIdentity]bool
+	owning    []recon.Policy // those of policies, made when first asked for
 }
 
 // brief is what a policy belongs to.
@@ -300,6 +301,15 @@ func (c *comparison) ownership(e *recon.Effect) rules.Ownership {
 		return rules.Explained
 	}
 	if !c.ours[recon.EffectIdentity{System: e.System, Account: e.Account, Mode: e.Mode}] {
+		return rules.NotOurs
+	}
+	if c.owning == nil {
+		c.owning = make([]recon.Policy, 0, len(c.policies))
+		for _, p := range c.policies {
+			c.owning = append(c.owning, *p)
+		}
+	}
+	if !rules.Owns(*e, c.owning) {
 		return rules.NotOurs
 	}
 	return rules.Ours

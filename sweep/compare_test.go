@@ -228,6 +228,46 @@ func TestB02_ARefundByHandIsAnOrphanWithWhatAPersonNeeds(t *testing.T) {
 	}
 }
 
+func TestB69_OnlyOuterSpaceOfAReferenceIsForgiven(t *testing.T) {
+	t.Parallel()
+	for reference, exact := range map[string]bool{
+		"op_1510": true, " op_1510 ": true, "OP_1510": false, "op_ 1510": false, "Ref. op_1510": false, `\"OP-1510\"`: false, "op_1510\u200b": false,
+	} {
+		r := mustCompare(t, lines(op("op_1510", "unknown", "")), lines(eff("re_1", "completed", `,"reference":"`+reference+`","metadata":null`)))
+		if exact {
+			wantClasses(t, r, classes{"matched": 1}, classes{"matched": 1})
+			continue
+		}
+		wantClasses(t, r, classes{"unresolved": 1}, classes{"orphan": 1})
+		if f := r.Findings[0]; !strings.Contains(f.Reason, "it could be that of op_1510 (by a reference that looks like ours)") {
+			t.Errorf("%s: %s", reference, f.Reason)
+		}
+	}
+}
+
+func TestB102_ARefundIsFoundByItsOwnIdAndNotByThatOfItsPayment(t *testing.T) {
+	t.Parallel()
+	r := mustCompare(t, lines(op("op_1", "succeeded", `,"effect_id":"R1","parent":"P2","amount":900,"currency":"EUR"`)),
+		lines(eff("R1", "completed", `,"parent":"P2","amount":900,"currency":"EUR"`), // as the notification tells it
+			eff("R1", "completed", `,"parent":"P2","amount":900,"currency":"EUR"`), // and the settlement
+			strings.Replace(eff("P2", "completed", `,"amount":5000,"currency":"EUR"`), `"refund"`, `"payment"`, 1)))
+	wantClasses(t, r, classes{"matched": 1}, classes{"matched": 1, "orphan": 1})
+	if r.Repeated != 1 {
+		t.Errorf("repeated %d", r.Repeated)
+	}
+}
+
+func TestB108_APaymentWithRefundsCountsOnce(t *testing.T) {
+	t.Parallel()
+	charge := strings.Replace(op("op_1", "succeeded", `,"amount":5200,"currency":"EUR"`), "refund.create", "charge.create", 1)
+	made := strings.Replace(eff("ch_1", "completed", `,"reference":"op_1","amount":5200,"currency":"EUR"`), `"refund"`, `"charge"`, 1)
+	part := func(n string) string { return `,"parent":"ch_1","amount":450,"currency":"EUR"` + n }
+	r := mustCompare(t, lines(charge, op("op_2", "succeeded", part("")), op("op_3", "succeeded", part(""))),
+		lines(made, eff("re_2", "completed", part(`,"reference":"op_2","parent_total":900`)), eff("re_3", "completed", part(`,"reference":"op_3","parent_total":900`))))
+	wantClasses(t, r, classes{"matched": 3}, classes{"matched": 3})
+	wantFindings(t, r)
+}
+
 func TestB60_WhatACaptureReleasesOfAHoldIsNoOrphan(t *testing.T) {
 	t.Parallel()
 	capture := strings.Replace(op("op_1", "succeeded", `,"amount":1500,"currency":"EUR"`), "refund.create", "charge.capture", 1)
@@ -289,6 +329,11 @@ func TestPoliciesOfAConfigurationAreUsed(t *testing.T) {
 	r := mustCompare(t, lines(op("op_1", "succeeded", money(5125))),
 		lines(eff("re_1", "completed", `,"reference":"op_1","account":"acct_1","mode":"test"`+money(5120)), eff("re_2", "completed", `,"account":"acct_1","mode":"live"`)), with)
 	wantClasses(t, r, classes{"matched": 1}, classes{"matched": 1, "not_ours": 1})
+
+	policy.Orphans = "marked"
+	r = mustCompare(t, lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", `,"reference":"op_1","account":"acct_1","mode":"test"`),
+		eff("re_2", "completed", `,"account":"acct_1","mode":"test"`), eff("re_3", "completed", `,"reference":"op_3","account":"acct_1","mode":"test"`)), with)
+	wantClasses(t, r, classes{"matched": 1}, classes{"matched": 1, "not_ours": 1, "orphan": 1})
 
 	policy.Accounts = append(policy.Accounts, recon.Account{Account: "acct_2", Mode: "live"})
 	r = mustCompare(t, lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", `,"account":"acct_1"`)), with)
