@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -144,6 +145,9 @@ func (u *audit) linkedClasses(ctx context.Context, effects []recon.Effect) (map[
 // orphans tells of effects that no operation explains. Those that a person said are not
 // ours stay so.
 func (u *audit) orphans(ctx context.Context, effects []recon.Effect) error {
+	if err := u.lookalikes(ctx, effects); err != nil {
+		return err
+	}
 	findings := make([]recon.Finding, len(effects))
 	for i, e := range effects {
 		findings[i] = rules.Orphan(e, u.hints[e.Identity()])
@@ -168,6 +172,53 @@ func (u *audit) orphans(ctx context.Context, effects []recon.Effect) error {
 	}
 	findings = slices.DeleteFunc(findings, func(f recon.Finding) bool { return f.Kind == "" })
 	return u.raise(ctx, findings, nil, kept)
+}
+
+// lookalikes finds operations that effects name in another spelling, for people.
+func (u *audit) lookalikes(ctx context.Context, effects []recon.Effect) error {
+	var spelled []recon.Effect
+	for _, e := range effects {
+		for _, s := range spellings(e.Reference) {
+			spelled = append(spelled, recon.Effect{Reference: s})
+		}
+	}
+	if len(spelled) == 0 {
+		return nil
+	}
+	ids, err := u.of.Accounts.Named(ctx, spelled)
+	if err != nil || len(ids) == 0 {
+		return err
+	}
+	cases, err := u.of.Accounts.Cases(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, c := range pair(cases, effects, nil) {
+		for _, m := range c.Matches {
+			if m.Basis == recon.OnLookalike {
+				u.hints[m.Effect] = append(u.hints[m.Effect], m)
+			}
+		}
+	}
+	return nil
+}
+
+// spellings are the ways in which a reference may have been meant: people and banks change
+// case, add quotes and words before it, and put spaces into it.
+func spellings(reference string) []string {
+	reference = strings.Trim(strings.TrimSpace(reference), `"'.`)
+	if reference == "" {
+		return nil
+	}
+	words := strings.Fields(reference)
+	var list []string
+	for _, s := range []string{reference, words[len(words)-1], strings.Join(words, "")} {
+		for _, s := range []string{s, strings.ToLower(s), strings.ToUpper(s)} {
+			list = append(list, s, strings.ReplaceAll(s, "-", "_"))
+		}
+	}
+	slices.Sort(list)
+	return slices.Compact(list)
 }
 
 // settledIgnore is how a person says that an effect is not ours.

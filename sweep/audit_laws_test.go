@@ -129,21 +129,21 @@ func compareMonth(t *testing.T, m month, p recon.Policy, w recon.Window, now tim
 	return r
 }
 
-func auditMonth(t *testing.T, m month, s *listed, p recon.Policy, w recon.Window, now time.Time) AuditResult {
+func auditMonth(t *testing.T, m month, s *listed, p recon.Policy, w recon.Window, now time.Time, more ...recon.Policy) AuditResult {
 	t.Helper()
 	l, err := ledger.Open(t.Context(), ledger.Options{URL: pgtest.URL(t, pgtest.SimulatedTime(now))})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(l.Close)
-	if _, err := l.ApplyPolicies(t.Context(), []recon.Policy{p}, now); err != nil {
+	if _, err := l.ApplyPolicies(t.Context(), append(more, p), now); err != nil {
 		t.Fatal(err)
 	}
 	r, err := l.Import(t.Context(), strings.NewReader(operationLines(t, m)), now)
 	if err != nil || r.Refused > 0 {
 		t.Fatalf("import: %+v, %v", r, err)
 	}
-	a := &Audit{Sweep: &Sweep{Ledger: l, Source: s, Holder: "test/1", batch: 4}, Accounts: l, Policies: []recon.Policy{p}}
+	a := &Audit{Sweep: &Sweep{Ledger: l, Source: s, Holder: "test/1", batch: 4}, Accounts: l, Policies: append(more, p)}
 	got, err := a.Run(t.Context(), AuditOptions{Now: func() time.Time { return now }, Window: w})
 	if err != nil {
 		t.Fatal(err)
