@@ -10,9 +10,10 @@ import (
 // numbers says how a file writes amounts. It holds for every row.
 type numbers struct {
 	decimal   byte // '.' or ','
-	declared  bool // by the settings; else it is the format's own and a number may prove it wrong
+	declared  bool // by the settings, or proven by a number of the file
 	thousands rune // 0: thousands are not separated
 	minor     bool // amounts are whole minor units already
+	strict    bool // nothing is known of who wrote the file
 }
 
 // errNoValue is a cell that says that there is no value, such as "--". It is not 0.
@@ -38,6 +39,30 @@ func (n numbers) amount(cell, currency string, digits int) (int64, error) {
 		v = -v
 	}
 	return v, err
+}
+
+// prove takes the sign before the decimals from the first number that shows it: its only
+// separator stands before as many digits as the currency has decimals, and thousands go
+// by three. It holds for the whole file from then on.
+func (n *numbers) prove(cell string, digits int) {
+	if n.declared || n.minor || digits == 0 || digits == 3 {
+		return
+	}
+	cell = strings.TrimRightFunc(cell, func(r rune) bool { return !isDigit(r) })
+	i := strings.LastIndexAny(cell, ".,")
+	if i < 0 || len(cell)-i-1 != digits || !isDigits(cell[i+1:]) || strings.ContainsAny(cell[:i], ".,") {
+		return
+	}
+	n.decimal, n.declared = cell[i], true
+	if n.thousands == rune(n.decimal) {
+		n.thousands = 0
+	}
+}
+
+// ambiguous reports whether a separator may stand before three decimals or between
+// thousands, and nobody has said which.
+func (n *numbers) ambiguous(cell string, digits int) bool {
+	return n.strict && !n.declared && !n.minor && digits == 3 && strings.ContainsAny(cell, ".,")
 }
 
 // plain reads the commonest form without detours: digits, at most one decimal

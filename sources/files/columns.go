@@ -216,7 +216,7 @@ func (m *columnMap) money(rec *record, e *recon.Effect) (int64, error) {
 }
 
 func (m *columnMap) amount(rec *record, column int, name string, in money) (int64, error) {
-	v, err := m.format.numbers.amount(rec.get(column), in.code, in.digits)
+	v, err := m.format.amount(rec.get(column), in)
 	return v, named(name, err)
 }
 

@@ -115,6 +115,15 @@ func (f *Format) money(cell string) (money, error) {
 	return f.last, err
 }
 
+// amount reads a cell as minor units of a currency.
+func (f *Format) amount(cell string, in money) (int64, error) {
+	f.numbers.prove(cell, in.digits)
+	if f.numbers.ambiguous(cell, in.digits) {
+		return 0, &Fault{Problem: "the number " + shown(cell) + " has two readings; " + f.numbers.advice()}
+	}
+	return f.numbers.amount(cell, in.code, in.digits)
+}
+
 // place gives the account and mode of a row that says them, or not. It is false where
 // the source has several and the row does not say which.
 func (f *Format) place(account, mode string) (string, string, bool) {

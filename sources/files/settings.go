@@ -31,7 +31,8 @@ type Settings struct {
 	// Preamble is how many lines stand before the header. Empty: it is looked for.
 	Preamble *int64 `yaml:"preamble" json:"preamble"`
 	// Decimal is the sign before the decimals, "." or ","; Thousands is what separates
-	// thousands: ".", ",", "'", "space" or none. Default ".", none.
+	// thousands: ".", ",", "'", "space" or none. Default: what the first number with decimals
+	// shows, for the whole file; none.
 	Decimal   string `yaml:"decimal" json:"decimal"`
 	Thousands string `yaml:"thousands" json:"thousands"`
 	// Unit is major (12.50) or minor (1250); default major.
@@ -299,7 +300,7 @@ func (s Settings) Filled(name string) any {
 		s.Account, s.Mode = one.Account, one.Mode
 	}
 	s.Accounts = append([]AccountSettings{}, s.Accounts...)
-	s.Decimal, s.Unit, s.Sign, s.Dates = orElse(s.Decimal, "."), orElse(s.Unit, "major"), orElse(s.Sign, "any"), orElse(s.Dates, isoDates)
+	s.Unit, s.Sign, s.Dates = orElse(s.Unit, "major"), orElse(s.Sign, "any"), orElse(s.Dates, isoDates)
 	return s
 }
 
@@ -314,7 +315,7 @@ func FormatOf(source recon.SourceName, s Settings) (Format, error) {
 	f := Format{
 		Name: s.Format, Source: source, System: orElse(s.System, string(source)), Accounts: s.places(),
 		Marker: orElse(s.Marker, defaultMarker), encoding: s.Encoding, preamble: -1, exponents: s.exponents(),
-		numbers: numbers{decimal: orElse(s.Decimal, ".")[0], declared: s.Decimal != "", minor: s.Unit == "minor"},
+		numbers: numbers{decimal: orElse(s.Decimal, ".")[0], declared: s.Decimal+s.Thousands != "", minor: s.Unit == "minor"},
 	}
 	if s.Account == "" && len(s.Accounts) == 0 {
 		f.Accounts = nil // nobody said which: every one is meant
@@ -341,6 +342,7 @@ func FormatOf(source recon.SourceName, s Settings) (Format, error) {
 	case StripePayments:
 		f.newLayouts = []func(*Format) layout{newStripePayments}
 	default:
+		f.numbers.strict = true
 		f.newLayouts = []func(*Format) layout{func(f *Format) layout { return newColumnMap(f, s) }}
 	}
 	return f, nil

@@ -210,7 +210,7 @@ func (b *stripeBalance) cell(rec *record, amount, currency int, name string) (in
 	if err != nil {
 		return 0, "", refuse("currency: %v", err)
 	}
-	v, err := b.format.numbers.amount(rec.get(amount), in.code, in.digits)
+	v, err := b.format.amount(rec.get(amount), in)
 	return v, in.code, named(name, err)
 }
 

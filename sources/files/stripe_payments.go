@@ -237,5 +237,5 @@ func (p *stripePayments) settled(rec *record, e *recon.Effect) error {
 }
 
 func (p *stripePayments) cell(rec *record, column int, in money) (int64, error) {
-	return p.format.numbers.amount(rec.get(column), in.code, in.digits)
+	return p.format.amount(rec.get(column), in)
 }

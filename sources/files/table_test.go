@@ -177,6 +177,35 @@ func TestTotalsAreHeldAgainstTheirRows(t *testing.T) {
 	}
 }
 
+// Where nobody declared it, the first number with decimals shows which sign stands before
+// them, for the whole file.
+func TestTheDecimalSignIsProvenOnceAndHolds(t *testing.T) {
+	t.Parallel()
+	s := german
+	s.Decimal, s.Thousands = "", ""
+	head := "id;Tag;Amount\n"
+	for name, tt := range map[string]struct{ text, currency, want string }{
+		"comma":                      {"a;01.03.2026;5\nb;01.03.2026;-10,25\nc;01.03.2026;1,00\n", "EUR", ""},
+		"point":                      {"b;01.03.2026;-10.25\nc;01.03.2026;$1.00\n", "USD", ""},
+		"both":                       {"b;01.03.2026;-10,25\nc;01.03.2026;1.00\n", "EUR", "line 3: Amount: the number 1.00 is not written as"},
+		"thousands nobody declared":  {"b;01.03.2026;10,25\nc;01.03.2026;1.000,00\n", "EUR", "line 3: Amount: the number 1.000,00 is not written as"},
+		"three digits say nothing":   {"b;01.03.2026;1,234\n", "EUR", "line 2: Amount: the number 1,234 is not written as"},
+		"three decimals or thousand": {"b;01.03.2026;1.430\n", "KWD", "line 2: Amount: the number 1.430 has two readings"},
+	} {
+		s.Currency = tt.currency
+		_, r := read(t, "giro", s, head+tt.text)
+		if err := r.Err(); (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: got %v; want %q", name, err, tt.want)
+		}
+	}
+	rows, _ := readAll(t, "s", files.Settings{Format: files.StripeBalance},
+		"created_utc;currency;gross;reporting_category;source_id\n2026-03-01 10:00:02;kwd;-1.430;refund;re_1\n2026-03-01 10:00:02;eur;-1.43;refund;re_2\n")
+	same(t, "Stripe writes a point unless it was asked for a comma", []string{"2 re_1 1430 completed", "3 re_2 143 completed"}, brief(rows))
+	rows, _ = readAll(t, "s", files.Settings{Format: files.StripePayments},
+		"id;Created (UTC);Amount;Currency;Status\nch_1;2026-03-01 10:00;12,50;eur;Paid\nch_2;2026-03-01 10:00;1037,00;eur;Paid\n")
+	same(t, "a payments list with commas", []string{"2 ch_1 1250 completed", "3 ch_2 103700 completed"}, brief(rows))
+}
+
 // Ids are unique within an account only, and rows without an id stay as many as they are.
 func TestB83_AccountsKeepTheirIDsAndEqualRowsStayApart(t *testing.T) {
 	t.Parallel()
