@@ -1,7 +1,8 @@
 CREATE OR REPLACE FUNCTION reconciler.save_seen(my_tenant text, look jsonb, effect jsonb, now timestamptz) RETURNS void
 LANGUAGE plpgsql VOLATILE AS $$
--- Keeps what a look for one effect by its id brought. What was read just now replaces what
--- was observed earlier, and a change of it is kept.
+-- Keeps what a look for one effect by its id brought, and who made it: on the command line
+-- it is the person's own process that asks. What was read just now replaces what was
+-- observed earlier, and a change of it is kept.
 DECLARE
     k reconciler.looks := jsonb_populate_record(NULL::reconciler.looks, look - 'reply_hash');
     e reconciler.effects := jsonb_populate_record(NULL::reconciler.effects, effect);
@@ -13,7 +14,7 @@ BEGIN
     INSERT INTO reconciler.looks (tenant, look_id, source, method, outcome, kind, account, mode, effect_id, at, complete,
             calls, request_id, reply_hash, fault, detail, found)
         VALUES (my_tenant, k.look_id, k.source, k.method, k.outcome, k.kind, k.account, k.mode, k.effect_id, k.at, k.complete,
-            k.calls, k.request_id, decode(look ->> 'reply_hash', 'base64'), k.fault, k.detail, coalesce(k.found, '[]'))
+            k.calls, k.request_id, decode(look ->> 'reply_hash', 'base64'), k.fault, concat_ws('; ', k.detail, 'asked for by ' || session_user), coalesce(k.found, '[]'))
         ON CONFLICT DO NOTHING;
     IF e.id IS NULL THEN
         RETURN;
