@@ -49,8 +49,9 @@ type daemon struct {
 	ledger  atomic.Pointer[ledger.Ledger] // nil until the database answered
 	ready   atomic.Bool                   // policies applied and the first snapshot taken
 
-	receivers map[string]*receiver        // sources that take deliveries
-	inbox     atomic.Pointer[inbox.Store] // nil until the database answered
+	receivers map[string]*receiver         // sources that take deliveries
+	inbox     atomic.Pointer[inbox.Store]  // nil until the database answered
+	writer    atomic.Pointer[inbox.Writer] // and what stores deliveries in it
 	bell      *bell
 }
 

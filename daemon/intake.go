@@ -20,7 +20,8 @@ const (
 	inboxConns = 8
 	// lookEvery is how often the inbox is looked into when nobody rings.
 	lookEvery = 5 * time.Second
-	// breath is the pause after a pass, so that events that come close together are one.
+	// breath is the least pause after a pass, so that events that come close together are
+	// one; after a long pass it is as long as the pass, so that deliveries keep their half.
 	breath = 25 * time.Millisecond
 	// listenAgain is when a broken connection to listen on is made anew.
 	listenAgain = 5 * time.Second
@@ -45,6 +46,9 @@ func (d *daemon) openInbox(ctx context.Context, life *lifecycle) error {
 	life.started("inbox", func(context.Context) error { l.Close(); return nil })
 	box := inbox.Open(l)
 	d.inbox.Store(box)
+	writer := inbox.NewWriter(box)
+	d.writer.Store(writer)
+	life.started("storing of deliveries", service(context.WithoutCancel(ctx), writer.Run))
 	life.started("notifications", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.bell.notify(ctx, box, d.Log) }))
 	return nil
 }
@@ -100,7 +104,9 @@ func (d *daemon) intake(ctx context.Context, in *sweep.Intake, now func() time.T
 		case <-d.bell.here:
 		case <-time.After(lookEvery):
 		}
+		began := time.Now()
 		out, err := in.Run(ctx, now)
+		took := time.Since(began)
 		if err != nil && ctx.Err() == nil {
 			warn.Do(func() { d.Log.Warn("events could not be taken in; they wait in the inbox", "error", err.Error()) })
 		}
@@ -115,7 +121,7 @@ func (d *daemon) intake(ctx context.Context, in *sweep.Intake, now func() time.T
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(breath):
+		case <-time.After(max(breath, took)):
 		}
 	}
 }

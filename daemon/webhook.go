@@ -85,7 +85,7 @@ type webhooks struct {
 	known     func(source string) bool
 	receivers map[string]*receiver
 	// inbox gives nil until the database has answered.
-	inbox   func() *inbox.Store
+	inbox   func() *inbox.Writer
 	stored  func() // an event came that is to be taken in
 	observe func(source recon.SourceName, result string)
 	log     *slog.Logger
@@ -96,7 +96,7 @@ type webhooks struct {
 func (d *daemon) webhooks() *webhooks {
 	return &webhooks{
 		known:     func(name string) bool { _, ok := d.Config.Source(recon.SourceName(name)); return ok },
-		receivers: d.receivers, inbox: d.inbox.Load, stored: d.bell.ring, observe: d.metrics.delivered, log: d.Log,
+		receivers: d.receivers, inbox: d.writer.Load, stored: d.bell.ring, observe: d.metrics.delivered, log: d.Log,
 		places: make(chan struct{}, maxDeliveries), warn: rate.Sometimes{Interval: time.Minute},
 	}
 }
@@ -216,14 +216,14 @@ func (h *webhooks) store(ctx context.Context, d inbox.Delivery) (string, error) 
 	}
 	ctx, cancel := context.WithTimeout(ctx, storeWithin)
 	defer cancel()
-	receipts, err := box.Receive(ctx, d)
+	receipt, err := box.Receive(ctx, d)
 	switch {
 	case err != nil:
 		h.warn.Do(func() {
 			h.log.Warn("deliveries cannot be stored; their providers are told to send them again", "source", string(d.Event.Source), "error", err.Error())
 		})
 		return "", away
-	case receipts[0] == inbox.Repeated:
+	case receipt == inbox.Repeated:
 		return deliveryRepeated, nil
 	case d.Foreign:
 		return deliveryForeign, nil

@@ -468,3 +468,42 @@ func TestProcessesTellEachOtherOfNewEvents(t *testing.T) {
 		t.Error("listening ended without an error")
 	}
 }
+
+func TestDeliveriesThatComeTogetherAreStoredTogetherAndAnsweredEach(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	writer := inbox.NewWriter(w.inbox)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { defer close(ended); writer.Run(ctx) }()
+	var mu sync.Mutex
+	counts := map[inbox.Receipt]int{}
+	var all sync.WaitGroup
+	for n := range 200 {
+		all.Go(func() {
+			e := event(fmt.Sprintf("evt_%d", n/2)) // each twice
+			if n == 7 { // the table refuses it
+				e.ID, e.CreatedAt = "evt_impossible", time.Time{}
+			}
+			got, err := writer.Receive(t.Context(), inbox.Delivery{Event: e, At: t0})
+			if (err != nil) != (n == 7) {
+				t.Errorf("%d: %v", n, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			counts[got]++
+		})
+	}
+	all.Wait()
+	if diff := cmp.Diff(map[inbox.Receipt]int{inbox.Stored: 100, inbox.Repeated: 99, "": 1}, counts); diff != "" {
+		t.Error(diff)
+	}
+	if rows := w.list(inbox.Filter{Limit: 1000}); len(rows) != 100 {
+		t.Errorf("%d events", len(rows))
+	}
+	stop()
+	<-ended
+	if _, err := writer.Receive(t.Context(), inbox.Delivery{Event: event("evt_late"), At: t0}); !errors.Is(err, inbox.ErrStopped) {
+		t.Errorf("after the end: %v", err)
+	}
+}
