@@ -51,14 +51,18 @@ type fake struct {
 	*stripetest.Server
 }
 
-func newFake(t *testing.T) fake {
+func newFake(t *testing.T, changes ...func(*stripetest.Options)) fake {
 	t.Helper()
 	c := newClock()
-	srv, err := stripetest.Start(stripetest.Options{Now: c.Now, Seed: 1, Accounts: []stripetest.Account{
+	options := stripetest.Options{Now: c.Now, Seed: 1, Accounts: []stripetest.Account{
 		{ID: "acct_1", Mode: "live", ReadKey: liveKey, Key: "sk_live_TESTONLY_1"},
 		{ID: "acct_1", Mode: "test", ReadKey: testKey},
 		{ID: "acct_shop", Mode: "live", Platform: "acct_1"},
-	}})
+	}}
+	for _, change := range changes {
+		change(&options)
+	}
+	srv, err := stripetest.Start(options)
 	if err != nil {
 		t.Fatal(err)
 	}

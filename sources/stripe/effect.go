@@ -51,7 +51,7 @@ func refundedOf(charge link) *int64 {
 // causeOf gives the object that this one follows from without anybody asking for it.
 func causeOf(o object) string {
 	switch {
-	case o.kind == kindRefund && is(o.Reason, "expired_uncaptured_charge"):
+	case o.kind == kindRefund && (is(o.Reason, "expired_uncaptured_charge") || released(o)):
 		return o.Charge.ID // Stripe's own release of a hold
 	case o.kind == kindDispute:
 		return o.Charge.ID // the customer's bank took the money back
@@ -63,6 +63,18 @@ func causeOf(o object) string {
 		return o.subscription().ID // what a subscription makes at its beginning and each period
 	}
 	return ""
+}
+
+// released reports that a refund is what capturing a part of a hold released: it moved no
+// money, nobody gave a reason, and it is of what was not captured. It is told only where
+// the charge is shown whole.
+func released(o object) bool {
+	c := o.Charge
+	if c.Amount == nil || c.AmountCaptured == nil || o.Balance.ID != "" || o.Reason != nil || o.Status != "succeeded" {
+		return false
+	}
+	rest := *c.Amount - *c.AmountCaptured
+	return rest > 0 && *c.AmountCaptured > 0 && *o.Amount == rest
 }
 
 // byStripe is the creator of what Stripe makes on a schedule of its own.

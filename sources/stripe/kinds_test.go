@@ -172,6 +172,43 @@ func TestWhatFollowsFromAnotherObjectNamesIt(t *testing.T) {
 	}
 }
 
+func TestB60_WhatAPartialCaptureReleasesFollowsFromItsCharge(t *testing.T) {
+	t.Parallel()
+	const authorized, captured = 2000, 1500
+	charge := func(captured int) change {
+		return change{"id": "ch_Z1", "object": "charge", "amount": authorized, "amount_captured": captured, "amount_refunded": 500}
+	}
+	release := func(c change) change {
+		all := change{"amount": authorized - captured, "status": "succeeded", "reason": nil, "balance_transaction": nil, "charge": charge(captured)}
+		for name, value := range c {
+			all[name] = value
+		}
+		return all
+	}
+	for _, tt := range []struct {
+		name   string
+		change change
+		want   string
+	}{
+		{"the release", change{}, "ch_Z1"},
+		{"a refund that moved money", change{"balance_transaction": "txn_1"}, ""},
+		{"a refund that somebody gave a reason for", change{"reason": "requested_by_customer"}, ""},
+		{"another amount", change{"amount": 400}, ""},
+		{"one that is pending", change{"status": "pending"}, ""},
+		{"of a charge that was captured whole", change{"charge": charge(authorized)}, ""},
+		{"of a charge that was not captured", change{"charge": charge(0), "amount": authorized}, ""},
+		{"of a charge that is not shown", change{"charge": "ch_Z1"}, ""},
+	} {
+		e := read(t, kindRefund, release(tt.change))
+		if e.CausedBy != tt.want {
+			t.Errorf("%s is caused by %q, want %q", tt.name, e.CausedBy, tt.want)
+		}
+		if tt.want != "" && e.ParentTotal != nil {
+			t.Errorf("the charge's running total holds the release, and is told as %d", *e.ParentTotal)
+		}
+	}
+}
+
 func TestAmountsAreThoseThatWereAskedFor(t *testing.T) {
 	t.Parallel()
 	usd := func(minor int64) recon.Money { return recon.Money{Minor: minor, Currency: "USD"} }

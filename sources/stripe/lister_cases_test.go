@@ -247,6 +247,30 @@ func TestAListedRefundTellsTheRunningTotalOfItsCharge(t *testing.T) {
 	}
 }
 
+func TestB60_TheReleaseOfAPartialCaptureIsToldFromARefundOfTheSameAmount(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(o *stripetest.Options) { o.ReleaseRefunds = true })
+	i, err := f.AddPaymentIntent(stripetest.PaymentIntent{Account: "acct_1", Mode: "live", Amount: 2000, AmountReceived: 1500,
+		Currency: "eur", Metadata: map[string]string{marker: "op-1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	byHand := f.refund(t, stripetest.Refund{Charge: i.LatestCharge, Amount: 500}, "")
+	p := turn(t, open(t, f.settings(), stripe.Options{}), refundsLive, f.last(), "", f.Now)
+	if len(p.Effects) != 2 {
+		t.Fatalf("%d refunds, want the release and the one by hand", len(p.Effects))
+	}
+	for _, e := range p.Effects {
+		want := i.LatestCharge
+		if e.ID == byHand {
+			want = "" // somebody is to explain it
+		}
+		if e.CausedBy != want || e.Parent != i.LatestCharge || e.Money.Minor != 500 {
+			t.Errorf("%s of %s is caused by %q, want %q", e.ID, e.Money, e.CausedBy, want)
+		}
+	}
+}
+
 func TestAKeyThatMayNotReadChargesStillListsRefunds(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

@@ -86,7 +86,8 @@
 // them; nothing follows from one by itself, no invoice from a subscription. The lag hides creation only: a visible object is shown as it is
 // now. The rate is not limited unless a fault says so. The balance is always zero, so no
 // refund waits for funds unless its life says so; fees are zero, but for disputes. Processing intents
-// stay processing. A partial capture makes no refund object for what it releases.
+// stay processing. A partial capture makes a refund of what it releases only with
+// [Options.ReleaseRefunds].
 // Answers have one version whatever Stripe-Version asks for. Parameters that change
 // nothing here (reverse_transfer, receipt_email, …) are accepted by name and not looked at.
 //

@@ -143,6 +143,18 @@ func (s *Server) collect(p *place, i *PaymentIntent, c *Charge, m moment) {
 	c.Captured, c.AmountCaptured, c.AmountRefunded = true, i.AmountReceived, c.Amount-i.AmountReceived
 	c.BalanceTransaction = s.move(p, &movement{Type: "charge", Source: c.ID, Amount: c.AmountCaptured, Currency: c.Currency, Created: m.at})
 	i.Status, i.AmountCapturable = "succeeded", 0
+	if c.AmountRefunded > 0 && s.opt.ReleaseRefunds {
+		s.release(p, c, moment{at: m.at})
+	}
+}
+
+// release makes the refund by which the provider gives back what was not captured. Nobody
+// asked for it, and no money moved.
+func (s *Server) release(p *place, c *Charge, m moment) {
+	r := &Refund{ID: s.ids.next("re_", c.ID), Account: p.account, Mode: p.mode, Charge: c.ID, PaymentIntent: c.PaymentIntent,
+		Amount: c.AmountRefunded, Currency: c.Currency, Status: "succeeded", Created: m.at}
+	s.put(p, r)
+	s.emit(p, "refund.created", r, m)
 }
 
 func (s *Server) captureIntent(x *exchange) work {

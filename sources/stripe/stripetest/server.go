@@ -41,6 +41,8 @@ type Options struct {
 	// refund as asked for (id, charge, amount, metadata, key) and must not call the
 	// server. nil, or an empty life, means that it succeeds at once.
 	Life func(Refund) Life
+	// ReleaseRefunds lets a partial capture make a refund of what it releases.
+	ReleaseRefunds bool
 	// APIVersion is what events bear; the account's default version at Stripe. Empty
 	// means the version that stripe-go v82 pins.
 	APIVersion string
