@@ -177,3 +177,26 @@ func (l *Ledger) saveGroups(ctx context.Context, tx pgx.Tx, b *Batch, s shelf) e
 	}
 	return nil
 }
+
+const sharesSQL = `
+SELECT a.system, a.account, a.mode, a.effect_id, a.amount FROM reconciler.allocations a
+WHERE a.tenant = $1 AND a.operation_id = $2`
+
+// sharesOf gives what of its group's effects is the operation's.
+func (l *Ledger) sharesOf(ctx context.Context, q querier, o recon.Operation) (map[recon.EffectIdentity]int64, error) {
+	if o.Group == "" {
+		return nil, nil
+	}
+	rows, err := q.Query(ctx, sharesSQL, l.tenant, string(o.ID))
+	if err != nil {
+		return nil, err
+	}
+	shares := map[recon.EffectIdentity]int64{}
+	var id recon.EffectIdentity
+	var minor int64
+	_, err = pgx.ForEachRow(rows, []any{&id.System, &id.Account, &id.Mode, &id.ID, &minor}, func() error {
+		shares[id] = minor
+		return nil
+	})
+	return shares, err
+}

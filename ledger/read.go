@@ -122,6 +122,9 @@ func (l *Ledger) storyOf(ctx context.Context, tx pgx.Tx, id recon.OperationID, s
 	if s.Effects, err = collect(ctx, tx, scanEffect, ownedSQL, l.tenant, owners); err != nil {
 		return err
 	}
+	if s.Shares, err = l.sharesOf(ctx, tx, s.Operation); err != nil {
+		return err
+	}
 	findings := func(row pgx.CollectableRow) (recon.Finding, error) { return scanFinding(row) }
 	if s.Findings, err = collect(ctx, tx, findings, findingsOfSQL, l.tenant, string(id)); err != nil {
 		return err

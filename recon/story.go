@@ -12,10 +12,12 @@ type Story struct {
 	Operation Operation
 	Policy    Policy // the version that the operation was opened under
 	Check     Check
-	Journal   []Entry   // oldest first
-	Looks     []Look    // those that the journal or its findings rest on, oldest first
-	Effects   []Effect  // linked to it, earliest first
-	Findings  []Finding // on it, ended and settled ones too, oldest first
+	Journal   []Entry  // oldest first
+	Looks     []Look   // those that the journal or its findings rest on, oldest first
+	Effects   []Effect // linked to it or to its group, earliest first
+	// Shares are what of a group's effect is the operation's, in minor units.
+	Shares   map[EffectIdentity]int64
+	Findings []Finding // on it, ended and settled ones too, oldest first
 }
 
 // Entry is one line of an operation's journal.

@@ -352,3 +352,24 @@ func TestAnOrphanDiffersFromNothing(t *testing.T) {
 		t.Errorf("%v:\n%s", err, b.String())
 	}
 }
+
+func TestTheShareOfAGroupsEffectIsTold(t *testing.T) {
+	t.Parallel()
+	s := closedRefund(t)
+	s.Operation.Group, s.Effects[0].Owner = "batch-1", "batch-1"
+	s.Effects[0].Money.Minor = 6000
+	s.Shares = map[recon.EffectIdentity]int64{s.Effects[0].Identity(): 1000}
+	var page, doc bytes.Buffer
+	if err := Story(&page, s, at(t, "02:40:00"), berlin(t)); err != nil {
+		t.Fatal(err)
+	}
+	if want := "60.00 EUR for group batch-1, 10.00 EUR of it for this operation"; !strings.Contains(strings.Join(strings.Fields(page.String()), " "), want) {
+		t.Errorf("the page does not say %q:\n%s", want, page.String())
+	}
+	if err := StoryJSON(&doc, s); err != nil {
+		t.Fatal(err)
+	}
+	if want := `"amount": 1000`; !strings.Contains(doc.String(), `"shares"`) || !strings.Contains(doc.String(), want) {
+		t.Errorf("the document:\n%s", doc.String())
+	}
+}

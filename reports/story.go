@@ -208,8 +208,19 @@ func (p *page) effects(s recon.Story) {
 			p.line(fmt.Sprintf("  and %d more; --format json shows all", len(s.Effects)-i))
 			return
 		}
-		p.text("  ", fmt.Sprintf("%s: %s of %s, %s, made %s, account %s, mode %s",
-			e.ID, recon.Noun(e.Kind), e.Money.Text(s.Policy.Exponents), e.Status.Text(), p.when(e.CreatedAt),
+		p.text("  ", fmt.Sprintf("%s: %s of %s%s, %s, made %s, account %s, mode %s",
+			e.ID, recon.Noun(e.Kind), e.Money.Text(s.Policy.Exponents), share(s, e), e.Status.Text(), p.when(e.CreatedAt),
 			orNone(e.Account), orNone(e.Mode)))
 	}
+}
+
+// share says what of a group's effect is the operation's.
+func share(s recon.Story, e recon.Effect) string {
+	if e.Owner == "" || e.Owner != s.Operation.Group {
+		return ""
+	}
+	if minor, ok := s.Shares[e.Identity()]; ok {
+		return fmt.Sprintf(" for group %s, %s of it for this operation", e.Owner, recon.Money{Minor: minor, Currency: e.Money.Currency}.Text(s.Policy.Exponents))
+	}
+	return " for group " + e.Owner
 }

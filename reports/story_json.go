@@ -16,11 +16,17 @@ type storyDocument struct {
 	Journal    []entryDocument   `json:"journal"`
 	Looks      []lookDocument    `json:"looks"`
 	Effects    []json.RawMessage `json:"effects"`
+	Shares     []shareDocument   `json:"shares,omitempty"` // of a group's effects, in minor units
 	Findings   []findingDocument `json:"findings"`
 	NextCheck  *time.Time        `json:"next_check"`
 	SafeUntil  *time.Time        `json:"safe_retry_until"`
 	Attempts   int               `json:"attempts"`
 	UnknownFor *time.Time        `json:"unknown_since"`
+}
+
+type shareDocument struct {
+	EffectID string `json:"effect_id"`
+	Amount   int64  `json:"amount"`
 }
 
 type entryDocument struct {
@@ -93,6 +99,9 @@ func storyDocumentOf(s recon.Story) (storyDocument, error) {
 			return d, fmt.Errorf("write effect %s: %w", e.ID, err)
 		}
 		d.Effects = append(d.Effects, line)
+		if minor, ok := s.Shares[e.Identity()]; ok {
+			d.Shares = append(d.Shares, shareDocument{EffectID: e.ID, Amount: minor})
+		}
 	}
 	for _, f := range s.Findings {
 		d.Findings = append(d.Findings, findingOf(s, f))

@@ -72,6 +72,9 @@ func TestB62_OneRefundConcludesTheOperationsOfItsGroupWithAShareEach(t *testing.
 	}
 	for _, i := range members {
 		story := s.wantState(i, recon.Succeeded)
+		if share := story.Shares[story.Effects[0].Identity()]; share != i.amount {
+			t.Errorf("%s: a share of %d, want %d", i.id, share, i.amount)
+		}
 		if story.Operation.EffectID != r.ID || len(story.Effects) != 1 || story.Effects[0].Owner != "batch-1" {
 			t.Errorf("%s: effect %q, effects %+v", i.id, story.Operation.EffectID, story.Effects)
 		}
