@@ -200,11 +200,11 @@ const waitingLineSQL = `SELECT r.line, r.again FROM pg_temp.effect_rows r WHERE 
 // what a row holds (a number in metadata beyond its range), the range is halved until
 // that row is refused alone.
 func (i *effectImporter) insert(ctx context.Context, from, to int64) (inserted int64, err error) {
-	err = pgx.BeginFunc(ctx, i.tx, func(tx pgx.Tx) error {
-		tag, err := tx.Exec(ctx, importEffectsSQL, i.ledger.tenant, i.now, i.System, string(i.Source), i.look.ID, from, to)
-		inserted = tag.RowsAffected()
-		return err
-	})
+	inserted, err = i.insertOnce(ctx, from, to)
+	// Two files with the same effects in another order wait for each other's rows.
+	for try := 1; try < recordTries && isKind(faultAt("", "", err), FaultConflict); try++ {
+		inserted, err = i.insertOnce(ctx, from, to)
+	}
 	if err == nil || !isKind(faultAt("", "", err), FaultData) {
 		return inserted, err
 	}
@@ -218,6 +218,16 @@ func (i *effectImporter) insert(ctx context.Context, from, to int64) (inserted i
 	}
 	right, err := i.insert(ctx, half+1, to)
 	return left + right, err
+}
+
+// insertOnce leaves the transaction usable where it fails.
+func (i *effectImporter) insertOnce(ctx context.Context, from, to int64) (inserted int64, err error) {
+	err = pgx.BeginFunc(ctx, i.tx, func(tx pgx.Tx) error {
+		tag, err := tx.Exec(ctx, importEffectsSQL, i.ledger.tenant, i.now, i.System, string(i.Source), i.look.ID, from, to)
+		inserted = tag.RowsAffected()
+		return err
+	})
+	return inserted, err
 }
 
 const dropRowSQL = `DELETE FROM pg_temp.effect_rows r WHERE r.n = $1`
