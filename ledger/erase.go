@@ -103,20 +103,27 @@ func (l *Ledger) eraseIn(ctx context.Context, tx pgx.Tx, reference string, now t
 	if err != nil {
 		return Erased{}, err
 	}
-	err = l.writeErased(ctx, tx, ops, effects, now, &out)
+	err = l.writeErased(ctx, tx, erasure{ops, effects, now}, &out)
 	return out, err
 }
 
+// erasure is what is erased, under its locks.
+type erasure struct {
+	ops     []erasing
+	effects []recon.EffectIdentity
+	now     time.Time
+}
+
 // writeErased nulls what is to go and tells it in the journal of each operation.
-func (l *Ledger) writeErased(ctx context.Context, tx pgx.Tx, ops []erasing, effects []recon.EffectIdentity, now time.Time, out *Erased) error {
+func (l *Ledger) writeErased(ctx context.Context, tx pgx.Tx, e erasure, out *Erased) error {
 	type entryRow struct {
 		Operation string `json:"operation_id"`
 		Body      string `json:"body"`
 	}
-	rows := make([]entryRow, 0, len(ops))
-	for _, o := range ops {
+	rows := make([]entryRow, 0, len(e.ops))
+	for _, o := range e.ops {
 		body, err := encode(entryBody{
-			Kind: recon.EntryErased, At: now, By: o.by, From: o.state, To: o.state, PolicyVersion: o.policyVersion,
+			Kind: recon.EntryErased, At: e.now, By: o.by, From: o.state, To: o.state, PolicyVersion: o.policyVersion,
 			Reason: "Its request, metadata and result, its effects' metadata and what the provider sent were erased on demand.",
 		})
 		if err != nil {
@@ -128,10 +135,10 @@ func (l *Ledger) writeErased(ctx context.Context, tx pgx.Tx, ops []erasing, effe
 	if err != nil {
 		return err
 	}
-	about := make([]string, 0, len(effects))
-	for _, e := range effects {
-		about, out.About = append(about, aboutEffect(e)), append(out.About, e.ID)
+	about := make([]string, 0, len(e.effects))
+	for _, id := range e.effects {
+		about, out.About = append(about, aboutEffect(id)), append(out.About, id.ID)
 	}
-	c := identityColumns(effects)
-	return tx.QueryRow(ctx, eraseSQL, l.tenant, now, entries, c[0], c[1], c[2], c[3], about).Scan(&out.Requests, &out.Effects, &out.Bytes)
+	c := identityColumns(e.effects)
+	return tx.QueryRow(ctx, eraseSQL, l.tenant, e.now, entries, c[0], c[1], c[2], c[3], about).Scan(&out.Requests, &out.Effects, &out.Bytes)
 }

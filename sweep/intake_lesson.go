@@ -1,0 +1,137 @@
+package sweep
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+// lesson is what one event tells.
+type lesson struct {
+	of    inbox.Taken
+	shown sources.Shown
+}
+
+// about lists the ids of what an event tells, and the references.
+func (l lesson) about() []string {
+	var ids []string
+	for _, e := range named([]lesson{l}) {
+		ids = append(ids, e.ID, strings.TrimSpace(e.Reference))
+	}
+	return ids
+}
+
+// read decodes events. Those that cannot be, or need not be, end here.
+func (i *Intake) read(s IntakeSource, taken []inbox.Taken) (lessons []lesson, endings []inbox.Ending) {
+	sheet := s.Sheet()
+	for _, t := range taken {
+		switch {
+		case !sheet.Has(t.Event.Account, t.Event.Mode):
+			endings = append(endings, inbox.Ending{Of: t, Foreign: true})
+		case len(t.Event.Body) == 0:
+			endings = append(endings, inbox.Ending{Of: t, Err: errors.New("its bytes were dropped or erased; nothing can be read from it")})
+		default:
+			shown, err := decode(s, t.Event)
+			if err != nil {
+				endings = append(endings, inbox.Ending{Of: t, Err: err})
+				continue
+			}
+			if !t.Event.Signed {
+				shown = distrusted(shown)
+			}
+			lessons = append(lessons, lesson{of: t, shown: shown})
+		}
+	}
+	return lessons, endings
+}
+
+// decode reads one event. A panic there is that event's fault.
+func decode(s sources.Receiver, e recon.Event) (shown sources.Shown, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("reading it failed: %v", r)
+		}
+	}()
+	return s.Decode(e)
+}
+
+// distrusted makes hints of what an event shows that nobody vouches for.
+func distrusted(s sources.Shown) sources.Shown {
+	hints := s.Hints
+	for _, e := range s.Effects {
+		hints = append(hints, sources.Hint{Kind: e.Kind, Account: e.Account, Mode: e.Mode, ID: e.ID, Parent: e.Parent, Reference: e.Reference, Key: e.Key})
+	}
+	return sources.Shown{Hints: hints}
+}
+
+// round is what some events show, each effect once.
+type round struct {
+	effects []recon.Effect
+	raw     []sources.Raw
+	looks   []recon.Look
+}
+
+// rounds keeps the tellings of one effect apart and in their order, so that the ledger
+// weighs each against the one before.
+func rounds(lessons []lesson) []*round {
+	var all []*round
+	last := map[recon.EffectIdentity]int{} // the first round after the effect's last one
+	for _, l := range lessons {
+		n := 0
+		for _, e := range l.shown.Effects {
+			n = max(n, last[e.Identity()])
+		}
+		if len(l.shown.Effects) == 0 {
+			continue
+		}
+		if n == len(all) {
+			all = append(all, &round{})
+		}
+		for _, e := range l.shown.Effects {
+			last[e.Identity()] = n + 1
+		}
+		r := all[n]
+		r.effects, r.raw = append(r.effects, l.shown.Effects...), append(r.raw, l.shown.Raw...)
+		r.looks = append(r.looks, lookOf(l))
+	}
+	return all
+}
+
+// lookOf is the evidence of what an event showed. Its name is made of the event's, so
+// that taking the same event in twice makes one.
+func lookOf(l lesson) recon.Look {
+	e := l.of.Event
+	name := strings.Join([]string{e.System, e.Account, e.Mode, e.ID}, "\x00")
+	look := recon.Look{
+		ID: uuid.NewSHA1(lookSpace, []byte(name)).String(), Source: e.Source, Method: recon.ByEvent, Outcome: recon.Found,
+		Kind: l.shown.Effects[0].Kind, Account: e.Account, Mode: e.Mode, At: l.of.ReceivedAt, Complete: true, RequestID: e.ID,
+	}
+	for _, shown := range l.shown.Effects {
+		look.Found = append(look.Found, shown.Identity())
+	}
+	return look
+}
+
+// lookSpace is where the names of looks by events are unique.
+var lookSpace = uuid.MustParse("5d3f8a52-6f0b-4f5e-9a3e-2a1f6c7d9b10")
+
+// named gives what events tell of identities: of the effects that they show, and of those
+// that they only hint at.
+func named(lessons []lesson) []recon.Effect {
+	var list []recon.Effect
+	for _, l := range lessons {
+		list = append(list, l.shown.Effects...)
+		for _, h := range l.shown.Hints {
+			list = append(list, recon.Effect{
+				ID: h.ID, Source: l.of.Event.Source, System: l.of.Event.System, Account: h.Account, Mode: h.Mode, Reference: h.Reference, Key: h.Key,
+			})
+		}
+	}
+	return list
+}
