@@ -2,6 +2,7 @@ CREATE OR REPLACE FUNCTION reconciler.settle(
     f reconciler.findings, verb text, person text, reason text, proposer text, now timestamptz)
 RETURNS reconciler.findings
 LANGUAGE plpgsql VOLATILE AS $$
+-- Ends a finding by a person's word. Whatever was put off or proposed is over with it.
 BEGIN
     f.state := 'settled';
     f.version := f.version + 1;
