@@ -235,6 +235,10 @@ func TestSnapshotCountsWhatTheGaugesShow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if len(got.Tallies) != 2 || got.NotFolded != 6 {
+		t.Errorf("tallies %v, %d not folded, want those of 5 openings and 1 finding", got.Tallies, got.NotFolded)
+	}
+	got.Tallies, got.NotFolded = nil, 0
 	diff(t, "snapshot", ledger.Snapshot{
 		At: t0.Add(time.Hour),
 		Operations: []ledger.OperationGauge{

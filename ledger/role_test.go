@@ -43,6 +43,7 @@ func TestTheDaemonsRoleIsEnoughForEverythingThatTheLedgerDoes(t *testing.T) {
 		"expire leases": func() error { _, err := led.ExpireLeases(t.Context(), source, now, 10); return err },
 		"set aside":     func() error { _, err := led.SetAside(t.Context(), "imported", now, "fault"); return err },
 		"snapshot":      func() error { _, err := led.Snapshot(t.Context(), now); return err },
+		"fold tallies":  func() error { return led.FoldTallies(t.Context()) },
 		"finish a run":  func() error { return led.FinishRun(t.Context(), run, ledger.RunEnd{Outcome: ledger.RunDone}) },
 		"notices":       func() error { _, err := led.DueNotices(t.Context(), now, 10); return err },
 		"tell": func() error {

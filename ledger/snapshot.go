@@ -16,7 +16,8 @@ SELECT o.source, o.action, o.state, count(*),
 	min(CASE WHEN o.state = 'unknown' THEN o.unknown_since
 		WHEN o.state = 'in_progress' AND o.lease_until <= $2 THEN coalesce(o.unknown_since, o.lease_until) END)
 		FILTER (WHERE o.effect_id IS NULL),
-	min(o.unknown_since) FILTER (WHERE o.state = 'unknown' AND o.effect_id IS NOT NULL)
+	min(o.unknown_since) FILTER (WHERE o.state = 'unknown' AND o.effect_id IS NOT NULL),
+	min(o.key_expires_at) FILTER (WHERE o.state IN ('unknown', 'in_progress') AND o.effect_id IS NULL AND o.key_expires_at > $2)
 FROM reconciler.operations o
 WHERE o.tenant = $1 AND o.state NOT IN ('succeeded', 'failed')
 GROUP BY o.source, o.action, o.state
@@ -46,10 +47,16 @@ const noticeGaugesSQL = `
 SELECT min(n.planned_at) FILTER (WHERE n.due_at <= $2 OR n.attempts > 0), count(*) FILTER (WHERE n.state = 'undelivered')
 FROM reconciler.notices n WHERE n.tenant = $1 AND n.state <> 'delivered'`
 
+// Only of kinds that some action of the source makes: no other one waits for an
+// operation, however many of them events tell of.
 const unownedGaugesSQL = `
-SELECT e.source, count(*) FROM reconciler.effects e WHERE e.tenant = $1 AND e.owner IS NULL GROUP BY e.source`
+SELECT k.source, sum((SELECT count(*) FROM reconciler.effects e
+	WHERE e.tenant = $1 AND e.source = k.source AND e.kind = k.kind AND e.owner IS NULL))::bigint
+FROM (SELECT DISTINCT p.body ->> 'source' AS source, p.body ->> 'effect' AS kind
+	FROM reconciler.policies p WHERE p.tenant = $1 AND p.active) k
+GROUP BY k.source`
 
-// Snapshot reads what the gauges show, in one transaction. now decides which notices
+// Snapshot reads what the gauges and the ledger's counters show, in one transaction. now decides which notices
 // are due; leases are judged by the database's clock, and At is its time.
 func (l *Ledger) Snapshot(ctx context.Context, now time.Time) (Snapshot, error) {
 	ctx, cancel := bounded(ctx)
@@ -74,7 +81,8 @@ func (l *Ledger) gauges(ctx context.Context, tx pgx.Tx, now time.Time, s *Snapsh
 		return err
 	}
 	operations := func(row pgx.CollectableRow) (g OperationGauge, err error) {
-		return g, row.Scan(text(&g.Source), text(&g.Action), text(&g.State), &g.Count, instant(&g.OldestUnknown), instant(&g.OldestInFlight))
+		return g, row.Scan(text(&g.Source), text(&g.Action), text(&g.State), &g.Count,
+			instant(&g.OldestUnknown), instant(&g.OldestInFlight), instant(&g.NextKeyExpiry))
 	}
 	if s.Operations, err = collect(ctx, tx, operations, operationGaugesSQL, l.tenant, s.At); err != nil {
 		return err
@@ -91,7 +99,11 @@ func (l *Ledger) gauges(ctx context.Context, tx pgx.Tx, now time.Time, s *Snapsh
 	if err := fillTimes(ctx, tx, s.RunLastSuccess, runGaugesSQL, l.tenant); err != nil {
 		return err
 	}
-	return tx.QueryRow(ctx, noticeGaugesSQL, l.tenant, stored(now)).Scan(instant(&s.OldestNotice), &s.UndeliveredOpen)
+	if err := tx.QueryRow(ctx, noticeGaugesSQL, l.tenant, stored(now)).Scan(instant(&s.OldestNotice), &s.UndeliveredOpen); err != nil {
+		return err
+	}
+	s.Tallies, s.NotFolded, err = l.tallies(ctx, tx)
+	return err
 }
 
 // fill reads counts by name.

@@ -193,9 +193,11 @@ type Snapshot struct {
 	Findings        map[recon.FindingKind]int64 // open, acknowledged and snoozed
 	BlindSince      map[recon.SourceName]time.Time
 	RunLastSuccess  map[string]time.Time
-	OldestNotice    time.Time // due and not delivered
-	EffectsUnowned  map[recon.SourceName]int64
-	UndeliveredOpen int64 // notices counted as undelivered
+	OldestNotice    time.Time                  // due and not delivered
+	EffectsUnowned  map[recon.SourceName]int64 // of kinds that some action of the source makes
+	UndeliveredOpen int64                      // notices counted as undelivered
+	Tallies         []Tally                    // in no order
+	NotFolded       int64                      // how much of the tallies was counted for this snapshot
 }
 
 // OperationGauge counts the open operations of one source, action and state.
@@ -209,4 +211,7 @@ type OperationGauge struct {
 	OldestUnknown time.Time
 	// OldestInFlight is the earliest among unknown ones whose effect is known.
 	OldestInFlight time.Time
+	// NextKeyExpiry is the earliest end of a key still to come among those without a known
+	// effect.
+	NextKeyExpiry time.Time
 }

@@ -42,7 +42,8 @@ var grants = map[string][]string{
 		`GRANT INSERT, UPDATE ON reconciler.policies, reconciler.operations, reconciler.checks, reconciler.effects,
 			reconciler.findings, reconciler.notices, reconciler.incidents, reconciler.runs, reconciler.source_state, reconciler.blobs,
 			reconciler.events, reconciler.feeds, reconciler.audit_lists TO reconciler_daemon`,
-		`GRANT INSERT, UPDATE ON reconciler.people TO reconciler_daemon`,
+		`GRANT INSERT, UPDATE ON reconciler.people, reconciler.tallies, reconciler.tally_marks TO reconciler_daemon`,
+		`GRANT DELETE ON reconciler.repeats TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE, DELETE ON reconciler.matches, reconciler.allocations, reconciler.coverage, reconciler.wanted TO reconciler_daemon`,
 	},
 	viewerRole: {

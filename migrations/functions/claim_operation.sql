@@ -22,5 +22,8 @@ BEGIN
             'Open it with open_operation and commit before claiming it.');
     END IF;
     answer := reconciler.claim_locked(op, asked.holder, asked.call, asked.lease, asked.own_write);
+    IF NOT (answer -> 'claimed')::boolean THEN
+        PERFORM reconciler.note_repeat(op, answer);
+    END IF;
     RETURN answer;
 END $$;

@@ -50,6 +50,10 @@ BEGIN
             answer jsonb := reconciler.find_opened(wanted, key_given);
         BEGIN
             IF answer IS NOT NULL THEN
+                IF answer ->> 'verdict' IN ('existing', 'open_elsewhere') THEN
+                    INSERT INTO reconciler.repeats (tenant, reason, at)
+                        VALUES (wanted.tenant, answer ->> 'verdict', wanted.created_at);
+                END IF;
                 RETURN answer;
             END IF;
         END;
