@@ -96,6 +96,7 @@ func (u *audit) account(ctx context.Context) error {
 		{"effects", u.effects},       // those that are not of these operations
 		{"across", u.across},         // what no single operation shows
 		{"over", u.over},             // findings that no longer hold
+		{"complete", u.complete},     // how far a source is accounted for that cannot be listed
 		{"tell", u.tell},
 	} {
 		if err := step.do(ctx); err != nil {
@@ -176,6 +177,9 @@ func (u *audit) choose(ctx context.Context) error {
 	if last.IsZero() || last.After(now) {
 		last = now.Add(-firstWindow)
 	}
+	if !u.lists() {
+		last = later(last, now.Add(-unlistedWindow))
+	}
 	u.span, err = spanOf(u.span.counted, last, now, u.lag(), u.grace())
 	u.result.window(u.span.counted)
 	return err
@@ -198,6 +202,12 @@ func (u *audit) grace() time.Duration {
 
 func (u *audit) scope() ledger.AuditScope {
 	return ledger.AuditScope{Source: u.out.Source, Window: u.span.counted, All: u.of.all}
+}
+
+// lists reports whether the source can be listed.
+func (u *audit) lists() bool {
+	_, can := u.Source.(sources.Lister)
+	return can
 }
 
 // toList are the lists that show all effects of the source's actions; for a source that

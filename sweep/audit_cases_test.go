@@ -358,3 +358,106 @@ func TestTheShortCutPastTheRulesChangesNothing(t *testing.T) {
 		t.Errorf("with the short cut (-judged +counted):\n%s", diff)
 	}
 }
+
+func TestASourceThatCannotBeListedIsUnseenUnlessAnImportCoversIt(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.sweep.Source = unlisted{sheet: recon.Sheet{System: string(testSource), Kinds: []string{"refund"}, Accounts: []recon.Account{{Account: testAccount, Mode: "live"}}}}
+	for n := range 2 {
+		i := refund(n)
+		s.open(i)
+		token, _ := s.claim(i)
+		s.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": "succeeded", "effect_id": fmt.Sprintf("re_%d", n)})
+	}
+	s.exec(`INSERT INTO reconciler.effects (tenant, system, account, mode, id, source, kind, status, amount, currency, reference, created_at, first_seen_at, seen_at)
+		VALUES ('default', $1, 'acct_1', 'live', 're_0', $1, 'refund', 'completed', 1000, 'EUR', 'op_0000', $2, $2, $2)`, string(testSource), monday)
+	s.pass(3 * time.Hour)
+	r := s.audit(recon.Window{})
+	// What events and files brought counts all the same; the rest is not missing.
+	wantClasses(t, r, classes{rules.ClassMatched: 1, rules.ClassUnseen: 1}, classes{rules.ClassMatched: 1})
+	if len(r.Unseen) != 1 || len(r.Findings) != 0 || !strings.Contains(r.Unseen[0].Why, "cannot be listed") {
+		t.Errorf("unseen %+v, findings %+v", r.Unseen, r.Findings)
+	}
+	s.exec(`INSERT INTO reconciler.coverage (tenant, look_id, source, kind, account, mode, window_from, window_to, at)
+		VALUES ('default', 'file', $1, 'refund', 'acct_1', 'live', $2, $3, $3)`, string(testSource), monday.Add(-24*time.Hour), s.now())
+	r = s.audit(recon.Window{From: monday.Add(-time.Hour), To: s.now().Add(-time.Hour)})
+	wantClasses(t, r, classes{rules.ClassMatched: 1, rules.ClassMissing: 1}, classes{rules.ClassMatched: 1})
+	if len(r.Unseen) != 0 || len(r.Findings) != 1 || r.Findings[0].Kind != recon.FindMissing {
+		t.Errorf("unseen %+v, findings %+v", r.Unseen, r.Findings)
+	}
+}
+
+func TestAnAuditStopsBeforeItChangesOrTellsMoreThanItMay(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	for n := range 3 {
+		i := refund(n)
+		key := s.lose(i)
+		i.amount++ // a person must look
+		s.happen(i, key)
+	}
+	s.pass(3 * time.Hour)
+	s.sweep.Changes = 2
+	_, err := s.auditor().Run(t.Context(), AuditOptions{Now: s.now, Window: s.since()})
+	var limit *LimitError
+	if !errors.As(err, &limit) || limit.Next != 3 {
+		t.Fatalf("%v", err)
+	}
+	s.wantState(refund(0), recon.Unknown)
+	if got := s.rows(`SELECT outcome FROM reconciler.runs`); len(got) != 1 || got[0] != "failed" {
+		t.Errorf("runs: %v", got)
+	}
+	for n := range 3 {
+		s.strange(fmt.Sprintf("re_strange%d", n), "ch_x", 100, monday, nil)
+	}
+	s.exec(`DELETE FROM reconciler.audit_lists`)
+	s.sweep.Changes = 3
+	strangers := s.auditor()
+	if _, err := strangers.Run(t.Context(), AuditOptions{Now: s.now, Window: s.since()}); err != nil {
+		t.Fatal(err)
+	}
+	s.sweep.Changes = 2
+	s.exec(`UPDATE reconciler.findings SET state = 'ended' WHERE kind = 'orphan'`)
+	_, err = strangers.Run(t.Context(), AuditOptions{Now: s.now, Window: s.since()})
+	var many *FindingsLimitError
+	if !errors.As(err, &many) || many.Limit != 2 {
+		t.Errorf("%v", err)
+	}
+}
+
+// A settled finding does not come back while what was seen is the same, and does when it
+// changes.
+func TestWhatAPersonSettledIsToldAgainOnlyWhenItChanges(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	for n, id := range []string{"op_a", "op_b"} {
+		s.call("open_operation", map[string]any{"action": "refund.create", "target": "order:twice", "id": id, "amount": 500, "currency": "EUR",
+			"parent": "ch_t", "request": map[string]any{"n": n}})
+		token, key := s.claim(intent{id: id})
+		r := s.happen(intent{id: id, charge: "ch_t", amount: 500}, key)
+		s.call("finish_attempt", map[string]any{"operation_id": id, "token": token, "class": "succeeded", "effect_id": r.ID})
+	}
+	s.pass(3 * time.Hour)
+	suspected := func() int {
+		n := 0
+		for _, f := range s.audit(s.since()).Findings {
+			if f.Certainty == recon.Suspected {
+				n++
+			}
+		}
+		return n
+	}
+	if got := suspected(); got != 1 {
+		t.Fatalf("%d suspected duplicates, want 1", got)
+	}
+	if got := suspected(); got != 1 {
+		t.Errorf("an open one is told %d times the next night, want 1", got)
+	}
+	s.exec(`UPDATE reconciler.findings SET state = 'settled', settled_as = 'accept', settled_at = $1, settled_by = 'ana' WHERE certainty = 'suspected'`, s.now())
+	if got := suspected(); got != 0 {
+		t.Errorf("a settled one is told %d times", got)
+	}
+	if got := s.rows(`SELECT state || ' ' || openings FROM reconciler.findings WHERE certainty = 'suspected'`); got[0] != "settled 1" {
+		t.Errorf("the finding is %v", got)
+	}
+}

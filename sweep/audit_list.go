@@ -298,6 +298,28 @@ func (u *audit) take(ctx context.Context) error {
 	}
 }
 
+// complete notes how far a source is accounted for that cannot be listed: its imports
+// covered the window. Lists note it by themselves.
+func (u *audit) complete(ctx context.Context) error {
+	if u.lists() || len(u.result.Unseen) > 0 {
+		return nil
+	}
+	states, err := u.states(ctx)
+	if err != nil {
+		return err
+	}
+	st := states[sources.List{}]
+	st.Window, st.BeganAt = u.span.counted, u.at
+	st = finished(st, u.lag(), u.span.given)
+	if err := u.take(ctx); err != nil {
+		return err
+	}
+	if _, err := u.Ledger.Record(ctx, ledger.Batch{Hold: u.pass.held(), RunID: u.run.ID, Now: u.at, List: &st}); err != nil {
+		return fmt.Errorf("note how far it is accounted for: %w", err)
+	}
+	return u.giveBack(ctx)
+}
+
 // giveBack gives the source back: nobody is asked now.
 func (u *audit) giveBack(ctx context.Context) error {
 	u.mu.Lock()

@@ -16,6 +16,9 @@ const (
 	overlap = time.Hour
 	// firstWindow is what the first audit of a source without operations looks at.
 	firstWindow = 24 * time.Hour
+	// unlistedWindow bounds what is accounted for at a source that cannot be listed and that
+	// no import covers: it stays unseen, and its window must not grow for ever.
+	unlistedWindow = 31 * 24 * time.Hour
 )
 
 // WindowError says that a window cannot be audited.
