@@ -323,3 +323,27 @@ func TestARecoveryThatBreaksOffGoesOnWhereItWas(t *testing.T) {
 		t.Errorf("%d and %d of %d: %+v, %v", first.New(), second.New(), all, second, err)
 	}
 }
+
+func TestB04_AnEffectThatWaitsTooLongIsAnOrphanUntilItsOperationAppears(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	i := refund(1)
+	h.post2(h.event("evt_1", "refund.created", refundObject(i, "re_1", "succeeded", h.now())))
+	h.take()
+	window := recon.Window{From: h.now().Add(-time.Hour), To: h.now().Add(time.Minute)}
+	h.pass(30 * time.Minute)
+	if r := h.audit(window); len(r.Findings) != 0 {
+		t.Errorf("within its grace: %+v", r.Findings)
+	}
+	h.pass(time.Hour)
+	h.audit(window)
+	h.wantKinds("orphan")
+	h.open(i)
+	h.take()
+	h.wantState(i, recon.Succeeded)
+	rows := h.findings()
+	if len(rows) != 1 || rows[0].State != recon.FindingEnded || rows[0].Ending == "" {
+		t.Errorf("the orphan: %+v", rows)
+	}
+}

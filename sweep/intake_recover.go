@@ -163,9 +163,3 @@ func (r *Recovery) save(ctx context.Context, events []recon.Event, at time.Time,
 	}
 	return err
 }
-
-// Missing is Run for an audit: it gives the ranges of which the feed could not be read.
-func (r *Recovery) Missing(ctx context.Context, now func() time.Time) ([]CompareUnseen, error) {
-	out, err := r.Run(ctx, now)
-	return out.Unseen, err
-}

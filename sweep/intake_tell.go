@@ -8,6 +8,7 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/rules"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
 )
 
@@ -126,11 +127,24 @@ func (t *teller) judge(cases []recon.Case, looks []recon.Look, now time.Time, ma
 		case doubt, err != nil, !slices.Contains(onEffects, d.Rule):
 			left = append(left, c)
 		case d.Changes():
+			d.Ends = append(d.Ends, noOrphans(c, d)...)
 			v.judged = append(v.judged, judged{Case: c, Decision: d})
 			v.looks = append(v.looks, c.Looks...)
 		}
 	}
 	return v, left
+}
+
+// noOrphans gives the fingerprints by which effects would have been told as orphans that
+// have an operation now.
+func noOrphans(c recon.Case, d recon.Decision) []string {
+	var prints []string
+	for _, e := range c.Effects {
+		if e.Owner == "" && slices.ContainsFunc(d.Links, func(m recon.Match) bool { return m.Effect == e.Identity() }) {
+			prints = append(prints, rules.Orphan(e, nil).Fingerprint())
+		}
+	}
+	return prints
 }
 
 // belonging gives the effects that belong to the operation, and whether one of them is in
