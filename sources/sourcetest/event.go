@@ -136,7 +136,7 @@ func deliveredAsRead(t *testing.T, b *bench) {
 			if e.Account != at.Account || e.Mode != at.Mode {
 				t.Errorf("event %s is of %s %s, want %v", e.ID, e.Account, e.Mode, at)
 			}
-			if again := b.take(t, src, list[i : i+1]); again[0].ID != e.ID {
+			if again := b.take(t, src, list[i:i+1]); again[0].ID != e.ID {
 				t.Errorf("the same delivery is event %s, and then %s", e.ID, again[0].ID)
 			}
 		}
@@ -156,13 +156,22 @@ func deliveredLateFailure(t *testing.T, b *bench) {
 	b.mustShow(t, show(t, src, b.take(t, src, from.Deliveries(t))), s)
 }
 
-// refused fails the test unless a delivery is refused for the reason.
-func refused(t *testing.T, src sources.Receiver, name string, want sources.RefusalKind, header http.Header, body []byte, now time.Time) {
+// forgery is a delivery that must not be taken, and why.
+type forgery struct {
+	name   string
+	want   sources.RefusalKind
+	header http.Header
+	body   []byte
+	at     time.Time // when it comes
+}
+
+// refused fails the test unless a delivery is refused for its reason.
+func refused(t *testing.T, src sources.Receiver, f forgery) {
 	t.Helper()
-	_, err := src.Verify(header, body, now)
+	_, err := src.Verify(f.header, f.body, f.at)
 	var r *sources.Refusal
-	if !errors.As(err, &r) || r.Why != want {
-		t.Errorf("%s: %v, want a refusal as %s", name, err, want)
+	if !errors.As(err, &r) || r.Why != f.want {
+		t.Errorf("%s: %v, want a refusal as %s", f.name, err, f.want)
 	}
 }
 
@@ -176,17 +185,17 @@ func forgedDeliveries(t *testing.T, b *bench) {
 	b.done(t, "two")
 	list := from.Deliveries(t)
 	first, last := list[0], list[len(list)-1]
-	refused(t, src, "no header", sources.BadSignature, http.Header{}, first.Body, b.Now())
-	refused(t, src, "another delivery's header", sources.BadSignature, last.Header, first.Body, b.Now())
-	refused(t, src, "no body", sources.BadSignature, first.Header, nil, b.Now())
+	refused(t, src, forgery{"no header", sources.BadSignature, http.Header{}, first.Body, b.Now()})
+	refused(t, src, forgery{"another delivery's header", sources.BadSignature, last.Header, first.Body, b.Now()})
+	refused(t, src, forgery{"no body", sources.BadSignature, first.Header, nil, b.Now()})
 	for i := range first.Body {
 		forged := bytes.Clone(first.Body)
 		forged[i] ^= 1
-		refused(t, src, fmt.Sprintf("byte %d of the body changed", i), sources.BadSignature, first.Header, forged, b.Now())
+		refused(t, src, forgery{fmt.Sprintf("byte %d of the body changed", i), sources.BadSignature, first.Header, forged, b.Now()})
 	}
 	for _, off := range []time.Duration{25 * time.Hour, -25 * time.Hour} {
-		refused(t, src, fmt.Sprintf("signed %v ago", off), sources.TooOld, first.Header, first.Body, b.Now().Add(off))
-		refused(t, src, fmt.Sprintf("forged %v ago", off), sources.BadSignature, first.Header, last.Body, b.Now().Add(off))
+		refused(t, src, forgery{fmt.Sprintf("signed %v ago", off), sources.TooOld, first.Header, first.Body, b.Now().Add(off)})
+		refused(t, src, forgery{fmt.Sprintf("forged %v ago", off), sources.BadSignature, first.Header, last.Body, b.Now().Add(off)})
 	}
 }
 
