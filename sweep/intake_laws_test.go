@@ -241,6 +241,35 @@ func TestB57_ADebitThatComesBackAfterSettlementReopensItsOperation(t *testing.T)
 	h.wantKinds("reversed")
 }
 
+func TestAPayoutThatFailsAfterItWasPaidReopensItsOperation(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	h.exec(`INSERT INTO reconciler.policies (tenant, action, version, body, created_at)
+		SELECT tenant, 'payout.create', 1, body || '{"effect": "payout"}', created_at FROM reconciler.policies`)
+	h.call("open_operation", map[string]any{
+		"action": "payout.create", "target": "seller:1", "id": "op_po", "amount": 5000, "currency": "EUR", "request": map[string]any{},
+	})
+	claim := h.call("claim_operation", map[string]any{"operation_id": "op_po", "holder": "agent"})
+	h.call("finish_attempt", map[string]any{"operation_id": "op_po", "token": claim["token"], "class": "indeterminate"})
+	for n, told := range []struct {
+		typ, status string
+		want        recon.State
+	}{
+		{"payout.created", "pending", recon.Unknown}, {"payout.paid", "paid", recon.Succeeded},
+		{"payout.failed", "failed", recon.ManualReview}, {"payout.updated", "failed", recon.ManualReview},
+	} {
+		h.post2(h.event(fmt.Sprintf("evt_%d", n), told.typ, map[string]any{
+			"id": "po_1", "object": "payout", "amount": 5000, "currency": "eur", "status": told.status, "automatic": false, "destination": "ba_1",
+			"metadata": map[string]any{testMarker: "op_po"}, "created": monday.Unix(), "original_payout": nil, "reversed_by": nil, "failure_code": nil,
+		}))
+		h.take()
+		h.wantState(intent{id: "op_po"}, told.want)
+		h.pass(24 * time.Hour)
+	}
+	h.wantKinds("reversed")
+}
+
 func TestB53_AClosedOperationThatTurnedWithoutAnEventIsFoundByTheLadder(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
