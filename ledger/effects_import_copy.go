@@ -21,6 +21,9 @@ CREATE TEMPORARY TABLE effect_rows (n bigint, line integer, again boolean, accou
 	settlement_amount bigint, settlement_currency text, created_by text, failure_reason text, caused_by text,
 	parent_total bigint, metadata text, repeated boolean) ON COMMIT DROP`
 
+// A million rows are sorted and joined; in the default of 4 MB that goes to disk.
+const roomSQL = `SET LOCAL work_mem = '64MB'`
+
 const copySQL = `COPY pg_temp.effect_rows FROM STDIN`
 
 // copyIn sends the rows of a file to where they wait, in PostgreSQL's own text form,
@@ -30,6 +33,9 @@ func copyIn(ctx context.Context, tx pgx.Tx, rows io.Reader) error {
 		if isKind(faultAt("", "", err), FaultPrivilege) {
 			return &UsageError{"this database keeps temporary tables from our role, and an import needs one: GRANT TEMPORARY ON DATABASE … TO reconciler_daemon"}
 		}
+		return err
+	}
+	if _, err := tx.Exec(ctx, roomSQL); err != nil {
 		return err
 	}
 	g := &guarded{in: rows}
