@@ -1,7 +1,6 @@
 package sweep_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -454,42 +453,4 @@ func TestCompareStopsWhenItsContextEnds(t *testing.T) {
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("error is %v", err)
 	}
-}
-
-func BenchmarkCompare(b *testing.B) {
-	const n = 100_000
-	var operations, effects bytes.Buffer
-	for i := range n {
-		id := fmt.Sprintf("op_%07d", i*7919%n)
-		more := fmt.Sprintf(`,"parent":"ch_%s","key":"%064d","amount":4200,"currency":"EUR","account":"acct_1"`, id, i)
-		operations.WriteString(op(id, "succeeded", more) + "\n")
-		effects.WriteString(eff("re_"+id, "completed", fmt.Sprintf(`,"reference":%q,"parent":"ch_%s","amount":4200,"currency":"EUR","account":"acct_1"`, id, id)) + "\n")
-	}
-	b.Run("compare", func(b *testing.B) {
-		b.ReportAllocs()
-		for range b.N {
-			r, err := sweep.Compare(context.Background(), sweep.CompareOptions{
-				Operations: bytes.NewReader(operations.Bytes()), Effects: bytes.NewReader(effects.Bytes()), Now: april})
-			if err != nil || r.Classes.Operations[rules.ClassMatched] != n {
-				b.Fatal(err, r.Classes)
-			}
-		}
-	})
-	b.Run("decode-alone", func(b *testing.B) {
-		for range b.N {
-			for _, file := range [][]byte{operations.Bytes(), effects.Bytes()} {
-				for l := range bytes.Lines(file) {
-					var v struct {
-						ID, Source, Action, Kind, Target, Parent, Key, Currency, State, Status, Account, Mode, Reference string
-						Amount                                                                                           int64
-						CreatedAt                                                                                        time.Time `json:"created_at"`
-						SentAt                                                                                           time.Time `json:"sent_at"`
-					}
-					if err := json.Unmarshal(l, &v); err != nil {
-						b.Fatal(err)
-					}
-				}
-			}
-		}
-	})
 }

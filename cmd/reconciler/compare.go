@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +86,12 @@ func (a *app) compare(ctx context.Context, f compareFlags) error {
 		fmt.Fprintln(a.err, "reconciler: "+n)
 	}
 	r.DurationMS = time.Since(began).Milliseconds()
-	if err := a.print(r, func(w io.Writer) error { return reports.Compare(w, comparisonOf(r, o.Now, o.Zone)) }); err != nil {
+	page := comparisonOf(r, o.Now, o.Zone)
+	page.Exponents = map[string]int{}
+	for _, p := range o.Policies {
+		maps.Copy(page.Exponents, p.Exponents)
+	}
+	if err := a.print(r, func(w io.Writer) error { return reports.Compare(w, page) }); err != nil {
 		return err
 	}
 	switch {
