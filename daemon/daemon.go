@@ -99,6 +99,9 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 	if err := d.retry(ctx, "apply policies", func() error { return d.applyPolicies(ctx, l) }); err != nil {
 		return err
 	}
+	if err := d.retry(ctx, "fold the tallies", func() error { return catchUp(ctx, l) }); err != nil {
+		return err
+	}
 	if err := d.retry(ctx, "take the first snapshot", func() error { return d.snapshot(ctx, l) }); err != nil {
 		return err
 	}
@@ -106,6 +109,7 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 	d.ready.Store(true)
 	life.started("waking findings", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.wake(ctx, l) }))
 	life.started("snapshots", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.snapshots(ctx, l) }))
+	life.started("housekeeping", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.housekeeping(ctx, l) }))
 	if err := d.deliver(ctx, life, l); err != nil {
 		return err
 	}

@@ -109,7 +109,7 @@ func runNames(c *config.Config) []string {
 			names = append(names, r.name+"/"+string(s.Name))
 		}
 	}
-	return names
+	return append(names, runHousekeeping)
 }
 
 // watch counts what a sweep of a source tells.
@@ -208,19 +208,24 @@ var (
 		"Since when the oldest operation is unknown of which no effect is known; 0: there is none.", "source", "action")
 	inFlightDesc = desc("oldest_in_flight_operation_timestamp_seconds",
 		"Since when the oldest operation is unknown whose effect is known and still in flight; 0: there is none.", "source", "action")
+	keyDesc = desc("next_key_expiry_timestamp_seconds",
+		"When the next key ends of an operation without a known effect, after which a repeat is refused; 0: none is to come.", "source", "action")
 	findingsDesc = desc("findings", "Findings that have not ended and are not settled.", "kind")
-	unownedDesc  = desc("effects_unowned", "Effects that belong to no operation.", "source")
+	unownedDesc  = desc("effects_unowned", "Effects of kinds that the source's actions make, and that belong to no operation.", "source")
 	blindDesc    = desc("source_blind_since_timestamp_seconds", "Since when the source does not answer; 0: it answers.", "source")
 	successDesc  = desc("run_last_success_timestamp_seconds", "When the run last ended well; 0: never.", "run")
 	noticeDesc   = desc("oldest_undelivered_notice_timestamp_seconds", "Since when the oldest notice waits to be delivered; 0: none waits.")
 	snapshotDesc = desc("ledger_snapshot_timestamp_seconds", "When the ledger was last read for these gauges; 0: not yet.")
-	gaugeDescs   = []*prometheus.Desc{operationsDesc, unknownDesc, inFlightDesc, findingsDesc, unownedDesc, blindDesc, successDesc, noticeDesc, snapshotDesc}
+	gaugeDescs   = []*prometheus.Desc{operationsDesc, unknownDesc, inFlightDesc, keyDesc, findingsDesc, unownedDesc, blindDesc, successDesc, noticeDesc, snapshotDesc}
 )
 
 // Describe implements prometheus.Collector.
 func (g *gauges) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range gaugeDescs {
 		to <- d
+	}
+	for _, c := range ledgerCounters {
+		to <- c.desc
 	}
 }
 
@@ -245,6 +250,7 @@ func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	}
 	send(noticeDesc, seconds(s.OldestNotice))
 	send(snapshotDesc, seconds(s.At))
+	g.counters(s, to)
 }
 
 // operations tells of every configured action, and of what the ledger has besides:
@@ -260,7 +266,7 @@ func (g *gauges) operations(s ledger.Snapshot, send func(*prometheus.Desc, float
 	}
 	actions := map[action]bool{}
 	counts := map[state]int64{}
-	unknown, inFlight := map[action]time.Time{}, map[action]time.Time{}
+	unknown, inFlight, key := map[action]time.Time{}, map[action]time.Time{}, map[action]time.Time{}
 	for _, p := range g.actions {
 		actions[action{p.Source, p.Action}] = true
 	}
@@ -270,6 +276,7 @@ func (g *gauges) operations(s ledger.Snapshot, send func(*prometheus.Desc, float
 		counts[state{a, o.State}] = o.Count
 		unknown[a] = earlier(unknown[a], o.OldestUnknown)
 		inFlight[a] = earlier(inFlight[a], o.OldestInFlight)
+		key[a] = earlier(key[a], o.NextKeyExpiry)
 	}
 	for a := range actions {
 		for _, st := range openStates {
@@ -277,6 +284,7 @@ func (g *gauges) operations(s ledger.Snapshot, send func(*prometheus.Desc, float
 		}
 		send(unknownDesc, seconds(unknown[a]), string(a.source), a.name)
 		send(inFlightDesc, seconds(inFlight[a]), string(a.source), a.name)
+		send(keyDesc, seconds(key[a]), string(a.source), a.name)
 	}
 }
 

@@ -160,6 +160,7 @@ reconciler_operations{action="refund.create",source="stripe-main",state="unknown
 # HELP reconciler_run_last_success_timestamp_seconds When the run last ended well; 0: never.
 # TYPE reconciler_run_last_success_timestamp_seconds gauge
 reconciler_run_last_success_timestamp_seconds{run="audit/stripe-main"} 0
+reconciler_run_last_success_timestamp_seconds{run="housekeeping"} 0
 reconciler_run_last_success_timestamp_seconds{run="reverify/stripe-main"} 0
 reconciler_run_last_success_timestamp_seconds{run="sweep/stripe-main"} 1.7724420005e+09
 `

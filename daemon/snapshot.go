@@ -10,6 +10,10 @@ import (
 // snapshotEvery is how often the ledger is read for the gauges.
 const snapshotEvery = 15 * time.Second
 
+// foldAt is how much a snapshot may count that is not in the tallies. More is folded at
+// once, so that snapshots stay short also in a busy hour.
+const foldAt = 5000
+
 // snapshots keeps the gauges up to date. While the database is away they keep their
 // last values, and ledger_snapshot_timestamp_seconds tells how old those are.
 func (d *daemon) snapshots(ctx context.Context, l *ledger.Ledger) {
@@ -37,5 +41,8 @@ func (d *daemon) snapshot(ctx context.Context, l *ledger.Ledger) error {
 		return err
 	}
 	d.metrics.gauges.set(s)
+	if s.NotFolded > foldAt {
+		return l.FoldTallies(ctx)
+	}
 	return nil
 }
