@@ -2,6 +2,7 @@ package files
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -10,6 +11,7 @@ type table struct {
 	scanner *scanner
 	header  header
 	format  *Format
+	names   []string // the header's fields
 	rec     record
 	done    bool
 }
@@ -50,6 +52,7 @@ func newTable(t *text, f *Format, note noter) (*table, error) {
 	if err := twice(h, tb.scanner.fields); err != nil {
 		return nil, err
 	}
+	tb.names = slices.Clone(tb.scanner.fields)
 	tb.rec.at = h.at
 	return tb, f.layout.begin(h, note)
 }
@@ -77,8 +80,8 @@ func (tb *table) next(row *Row) (bool, error) {
 			tb.done = true
 			return false, tb.format.layout.end()
 		}
-		if empty(tb.scanner.fields) {
-			continue // spreadsheets leave such lines behind
+		if empty(tb.scanner.fields) || tb.scanner.fields[0] == tb.names[0] && slices.Equal(tb.scanner.fields, tb.names) {
+			continue // spreadsheets leave empty lines behind, and joined exports their headers
 		}
 		if err := tb.width(); err != nil {
 			return false, err

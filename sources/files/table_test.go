@@ -55,7 +55,9 @@ func TestB74_LineEndsOfEveryKind(t *testing.T) {
 		rows, _ := readAll(t, "giro", german, text)
 		same(t, name, []string{"2 re_BB1 100 completed", "3 re_BB2 200 completed"}, brief(rows))
 	}
-	rows, _ := readAll(t, "giro", german, "id;Tag;Amount\n\n\nre_BB1;01.03.2026;1,00\n;;\nre_BB2;01.03.2026;2,00\n")
+	rows, _ := readAll(t, "giro", german, "id;Tag;Amount\nre_BB1;01.03.2026;1,00\nid;Tag;Amount\nre_BB2;01.03.2026;2,00\n")
+	same(t, "two exports, one behind the other", []string{"2 re_BB1 100 completed", "4 re_BB2 200 completed"}, brief(rows))
+	rows, _ = readAll(t, "giro", german, "id;Tag;Amount\n\n\nre_BB1;01.03.2026;1,00\n;;\nre_BB2;01.03.2026;2,00\n")
 	same(t, "blank lines", []string{"4 re_BB1 100 completed", "6 re_BB2 200 completed"}, brief(rows))
 }
 
