@@ -23,7 +23,6 @@ type listed struct {
 	page    int
 	fail    func(page int) string // a fault, by the number of the page asked for; nil: none
 	asked   int
-	now     func() time.Time
 }
 
 var _ sources.Lister = (*listed)(nil)
