@@ -31,6 +31,8 @@ func TestMerge(t *testing.T) {
 	amount := func(n int64) func(*recon.Effect) { return func(e *recon.Effect) { e.Money.Minor = n } }
 	owned := func(e *recon.Effect) { e.Owner = "op-1" }
 	doubt := func(e *recon.Effect) { e.NeedsRead = true }
+	fee := func(n int64) func(*recon.Effect) { return func(e *recon.Effect) { e.Fee = &n } }
+	key := func(e *recon.Effect) { e.Key = "k-1" }
 	tests := []struct {
 		name      string
 		have      recon.Effect
@@ -58,6 +60,12 @@ func TestMerge(t *testing.T) {
 		{"an event replaces where it moves the status forward", effectOf(status(recon.InFlight)), effectOf(status(recon.EffectFailed)), false, at0.Add(1),
 			effectOf(status(recon.EffectFailed)), true, []string{"status"}},
 		{"an event never moves the status back", effectOf(), effectOf(status(recon.InFlight)), false, at0.Add(1), effectOf(doubt), true, []string{"status"}},
+		{"an event that does not speak of the fee says nothing else", effectOf(fee(119)), effectOf(), false, at0.Add(1), effectOf(fee(119)), false, nil},
+		{"an event that moves the status forward keeps the fee that is known", effectOf(fee(119)), effectOf(status(recon.Reversed)), false, at0.Add(1),
+			effectOf(fee(119), status(recon.Reversed)), true, []string{"status"}},
+		{"an event of another fee is a doubt", effectOf(fee(119)), effectOf(fee(0)), false, at0.Add(1), effectOf(fee(119), doubt), true, []string{"fee"}},
+		{"a read without a fee takes the fee away", effectOf(fee(119)), effectOf(), true, at0.Add(1), effectOf(), true, nil},
+		{"a read never shows the key, and takes none away", effectOf(key), effectOf(), true, at0.Add(1), effectOf(key), false, nil},
 		{"failed and reversed are a tie, so the object is read", effectOf(status(recon.EffectFailed)), effectOf(status(recon.Reversed)), false, at0.Add(1),
 			effectOf(status(recon.EffectFailed), doubt), true, []string{"status"}},
 		{"an event of another amount is kept beside", effectOf(), effectOf(amount(100)), false, at0.Add(1), effectOf(doubt), true, []string{"amount"}},
