@@ -100,14 +100,17 @@ func (m *columnMap) read(rec *record, row *Row) error {
 	}
 	e := &row.Effect
 	e.Source, e.System = m.format.Source, m.format.System
-	signed, err := m.money(rec, e)
-	if err != nil {
-		m.unread = true
-		return err
+	signed, unread := m.money(rec, e) // of every row: totals count them all
+	var fault *Fault
+	if m.unread = m.unread || unread != nil; errors.As(unread, &fault) {
+		return unread
 	}
 	ours, err := m.words(rec, row)
 	if err != nil || !ours {
 		return err
+	}
+	if unread != nil {
+		return unread
 	}
 	if m.otherSign(signed) {
 		row.setAside("the sign of its amount is not that of an effect (`sign: %s`)", m.settings.Sign)

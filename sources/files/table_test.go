@@ -330,7 +330,7 @@ func TestColumnMapsReadWordsAndPlaces(t *testing.T) {
 		"b,2026-03-01T09:00:00Z,500,jpy,Done,Refund,prod,,,,,,,,,\n"+
 		"c,2026-03-01T09:00:00Z,-500,jpy,Done,Chargeback,prod,,,,,,,,,\n"+
 		"d,2026-03-01T09:00:00Z,-500,jpy,Gone,Refund,prod,,,,,,,,,\n"+
-		"e,2026-03-01T09:00:00Z,-500,jpy,Info,Refund,prod,,,,,,,,,\n"+
+		"e,2026-03-01T09:00:00Z,--,jpy,Info,Refund,prod,,,,,,,,,\n"+
 		"f,2026-03-01T09:00:00Z,-500,jpy,Done,Refund,stage,,,,,,,,,\n"+
 		"g,2026-03-01T09:00:00Z,0,jpy,Done,Refund,prod,,,,,,,,,\n"+
 		",2026-03-01T09:00:00Z,-1,jpy,Done,Refund,prod,,,,,,,,,\n"+
