@@ -11,9 +11,10 @@ import (
 func newServeCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "serve",
-		Short: "Run the daemon: scheduled sweeps, notices, metrics and health, until SIGTERM",
+		Short: "Run the daemon: scheduled sweeps, webhooks, notices, metrics and health, until SIGTERM",
 		Long: "Starts, and says so, while providers, Slack and even the database are out of reach. " +
-			"/metrics, /healthz and /readyz answer on listen.private. A second signal ends it at once.",
+			"/metrics, /healthz and /readyz answer on listen.private; providers deliver to /webhooks/SOURCE on listen.public, which is open " +
+			"where a source has a webhook secret. A second signal ends it at once.",
 		Args: exactly(),
 		RunE: a.verb(a.serve),
 	}
