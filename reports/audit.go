@@ -26,29 +26,37 @@ type Fed struct {
 	Events, New   int
 }
 
+// Accounts are what the audits of one or several sources found.
+type Accounts struct {
+	Sources []Audited
+	Feeds   []Fed
+	Comparison
+	Manner Manner
+}
+
 // Audit writes what the audits of one or several sources found: the window of each, then
 // the totals of all, what was not seen, and each finding with both sides' values and why,
 // dearest and oldest first.
-func Audit(w io.Writer, sources []Audited, feeds []Fed, c Comparison, m Manner) error {
-	p := newPage(c.Now, c.Zone)
-	if m == DryRun {
+func Audit(w io.Writer, a Accounts) error {
+	p := newPage(a.Now, a.Zone)
+	if a.Manner == DryRun {
 		p.line("Dry run: nothing was changed. A real run would tell this:")
 	}
-	for _, s := range sources {
+	for _, s := range a.Sources {
 		p.text("Audited ", fmt.Sprintf("%s, %s to %s: %s, %s (%s, %s)", s.Source, p.when(s.From), p.when(s.To),
 			count(s.Operations, "operation"), count(s.Effects, "effect"), count(s.Calls, "request"), took(s.DurationMS)))
 	}
-	for _, f := range feeds {
+	for _, f := range a.Feeds {
 		told := count(f.Events, "event") + ", " + number(f.New) + " of which no delivery had brought"
 		if f.Events == 0 {
 			told = "NO EVENTS"
 		}
 		p.text("Events  ", fmt.Sprintf("%s, account %s, mode %s, %s to %s: %s", f.Source, f.Account, f.Mode, p.when(f.From), p.when(f.To), told))
 	}
-	if len(sources) == 0 {
+	if len(a.Sources) == 0 {
 		p.line("No source was audited.")
 		return p.writeTo(w)
 	}
-	p.outcome(c)
+	p.outcome(a.Comparison)
 	return p.writeTo(w)
 }

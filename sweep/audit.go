@@ -130,7 +130,7 @@ type audit struct {
 // open takes the run's place. The source is taken when it is asked.
 func (a *Audit) open(ctx context.Context, o AuditOptions) (*audit, error) {
 	if o.Window.To.After(o.Now()) {
-		_, err := spanOf(o.Window, o.Now(), o.Now(), 0, 0)
+		_, err := spanOf(o.Window, horizon{now: o.Now()})
 		return nil, err
 	}
 	p, err := a.place(ctx, Options{Now: o.Now, Tick: o.Tick}, "audit", ledger.OpenOperations)
@@ -180,7 +180,7 @@ func (u *audit) choose(ctx context.Context) error {
 	if !u.lists() {
 		last = later(last, now.Add(-unlistedWindow))
 	}
-	u.span, err = spanOf(u.span.counted, last, now, u.lag(), u.grace())
+	u.span, err = spanOf(u.span.counted, horizon{last: last, now: now, lag: u.lag(), reach: u.grace()})
 	u.result.window(u.span.counted)
 	return err
 }

@@ -33,29 +33,36 @@ type span struct {
 	given   bool         // by a person: no new complete point unless it joins the last one
 }
 
+// horizon is what a window is chosen by.
+type horizon struct {
+	last  time.Time // complete point
+	now   time.Time
+	lag   time.Duration // after which the provider is sure to show what exists
+	reach time.Duration // how far back effects may still wait for their operations
+}
+
 // spanOf gives the window: from the last complete point less the overlap to what the
-// provider is sure to show by now, unless a person says otherwise. Reach is how far back
-// effects may still wait for their operations.
-func spanOf(asked recon.Window, last time.Time, now time.Time, lag, reach time.Duration) (span, error) {
+// provider is sure to show by now, unless a person says otherwise.
+func spanOf(asked recon.Window, h horizon) (span, error) {
 	s := span{counted: asked, given: !asked.From.IsZero() || !asked.To.IsZero()}
-	sure := now.Add(-lag).Truncate(time.Second)
+	sure := h.now.Add(-h.lag).Truncate(time.Second)
 	switch {
-	case asked.To.After(now):
+	case asked.To.After(h.now):
 		return s, &WindowError{fmt.Sprintf("the window ends at %s, and now is %s: what is to come cannot be audited; give an end that has passed",
-			recon.TimeText(asked.To, nil), recon.TimeText(now, nil))}
+			recon.TimeText(asked.To, nil), recon.TimeText(h.now, nil))}
 	case asked.To.IsZero(), asked.To.After(sure):
 		s.counted.To = sure
 	}
 	if asked.From.IsZero() {
-		s.counted.From = last.Add(-max(overlap, reach))
+		s.counted.From = h.last.Add(-max(overlap, h.reach))
 	}
 	if !s.counted.From.Before(s.counted.To) {
 		return s, &WindowError{fmt.Sprintf("the window from %s to %s is empty: its start must be before its end",
 			recon.TimeText(s.counted.From, nil), recon.TimeText(s.counted.To, nil))}
 	}
 	s.listed = recon.Window{From: s.counted.From.Add(-overlap), To: s.counted.To.Add(overlap)}
-	if !s.given || s.listed.To.After(now) {
-		s.listed.To = now
+	if !s.given || s.listed.To.After(h.now) {
+		s.listed.To = h.now
 	}
 	return s, nil
 }

@@ -45,7 +45,7 @@ func TestTheWindowOfAnAudit(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			got, err := spanOf(tt.asked, tt.last, now, lag, tt.reach)
+			got, err := spanOf(tt.asked, horizon{last: tt.last, now: now, lag: lag, reach: tt.reach})
 			var refused *WindowError
 			if tt.refused != "" {
 				if !errors.As(err, &refused) || !strings.Contains(err.Error(), tt.refused) {

@@ -77,12 +77,24 @@ func (a *app) audit(ctx context.Context, f auditFlags) error {
 		return misuse("--to %s ends at %s, and now is %s: what is to come cannot be audited; give an end that has passed",
 			f.to, recon.TimeText(window.To, c.Zone), recon.TimeText(at, c.Zone))
 	}
-	r, changes, failure := a.audits(ctx, c, l, chosen, sweep.AuditOptions{Now: now, Window: window}, f.dryRun)
-	if failure != nil && len(r.Runs) == 0 {
+	run := auditRun{config: c, ledger: l, sources: chosen, options: sweep.AuditOptions{Now: now, Window: window}, dry: f.dryRun}
+	failure := a.audits(ctx, &run)
+	if failure != nil && len(run.result.Runs) == 0 {
 		return failure
 	}
-	text := func(w io.Writer) error { return writeAudit(w, r, changes, c, now(), f.dryRun) }
-	return errors.Join(failure, a.print(r, text), f.verdict(r))
+	return errors.Join(failure, a.print(run.result, run.write), f.verdict(run.result))
+}
+
+// auditRun is one call of the verb: what to audit, and what came of it.
+type auditRun struct {
+	config  *config.Config
+	ledger  *ledger.Ledger
+	sources []config.Source
+	options sweep.AuditOptions
+	dry     bool
+
+	result  sweep.AuditResult
+	changes []change
 }
 
 // auditWindow reads the window; sides that are not given stay zero.
@@ -100,25 +112,24 @@ func auditWindow(f auditFlags, zone *time.Location) (w recon.Window, err error) 
 }
 
 // audits makes the audit of each source. One that fails does not stop the others.
-func (a *app) audits(ctx context.Context, c *config.Config, l *ledger.Ledger, chosen []config.Source, o sweep.AuditOptions, dry bool) (sweep.AuditResult, []change, error) {
+func (a *app) audits(ctx context.Context, run *auditRun) error {
 	var results []sweep.AuditResult
 	var failures []error
-	var changes []change
-	for _, source := range chosen {
-		one, err := daemon.NewAudit(c, source, l, nil)
+	for _, source := range run.sources {
+		one, err := daemon.NewAudit(run.config, source, run.ledger, nil)
 		if err != nil {
-			return sweep.AuditResult{}, nil, err
+			return err
 		}
 		one.Holder, one.Log = holder(), a.logger()
 		one.Watch.Judged = func(c recon.Case, d recon.Decision) {
 			if d.From != d.To || d.Release {
-				changes = append(changes, change{d.Operation, d.From, d.To, d.Rule, d.Reason})
+				run.changes = append(run.changes, change{d.Operation, d.From, d.To, d.Rule, d.Reason})
 			}
 		}
-		if dry {
-			one = one.MakeDry(l)
+		if run.dry {
+			one = one.MakeDry(run.ledger)
 		}
-		r, err := one.Run(ctx, o)
+		r, err := one.Run(ctx, run.options)
 		var window *sweep.WindowError
 		switch {
 		case errors.As(err, &window):
@@ -128,7 +139,8 @@ func (a *app) audits(ctx context.Context, c *config.Config, l *ledger.Ledger, ch
 		}
 		failures = append(failures, err)
 	}
-	return sweep.MergeAudits(results, c.Zone), changes, errors.Join(failures...)
+	run.result = sweep.MergeAudits(results, run.config.Zone)
+	return errors.Join(failures...)
 }
 
 func (f auditFlags) verdict(r sweep.AuditResult) error {
@@ -141,33 +153,30 @@ func (f auditFlags) verdict(r sweep.AuditResult) error {
 	return nil
 }
 
-// writeAudit tells what changed, operation by operation, and then what was found.
-func writeAudit(w io.Writer, r sweep.AuditResult, changes []change, c *config.Config, now time.Time, dry bool) error {
-	manner := reports.Done
-	if dry {
-		manner = reports.DryRun
+// write tells what changed, operation by operation, and then what was found.
+func (run *auditRun) write(w io.Writer) error {
+	page := reports.Accounts{Manner: reports.Done, Comparison: comparisonOf(run.result.CompareResult, run.options.Now(), run.config.Zone)}
+	if run.dry {
+		page.Manner = reports.DryRun
 	}
-	for _, ch := range changes {
-		if _, err := fmt.Fprintln(w, ch.text(manner)); err != nil {
+	for _, ch := range run.changes {
+		if _, err := fmt.Fprintln(w, ch.text(page.Manner)); err != nil {
 			return err
 		}
 	}
-	sources := make([]reports.Audited, 0, len(r.Runs))
-	for _, run := range r.Runs {
-		sources = append(sources, reports.Audited{Source: run.Source, From: run.Window.From, To: run.Window.To, Operations: run.Operations,
-			Effects: run.Effects, Calls: run.ProviderCalls, DurationMS: run.DurationMS})
+	for _, r := range run.result.Runs {
+		page.Sources = append(page.Sources, reports.Audited{Source: r.Source, From: r.Window.From, To: r.Window.To, Operations: r.Operations,
+			Effects: r.Effects, Calls: r.ProviderCalls, DurationMS: r.DurationMS})
 	}
-	feeds := make([]reports.Fed, 0, len(r.Feeds))
-	for _, f := range r.Feeds {
-		feeds = append(feeds, reports.Fed(f))
+	for _, f := range run.result.Feeds {
+		page.Feeds = append(page.Feeds, reports.Fed(f))
 	}
-	page := comparisonOf(r.CompareResult, now, c.Zone)
 	page.Happened = nil // each of them was told as a change
 	page.Exponents = map[string]int{}
-	for _, s := range c.Sources {
+	for _, s := range run.config.Sources {
 		for currency, decimals := range s.Sheet.Exponents {
 			page.Exponents[currency] = decimals
 		}
 	}
-	return reports.Audit(w, sources, feeds, page, manner)
+	return reports.Audit(w, page)
 }
