@@ -38,9 +38,31 @@ func (l *Ledger) addGroups(ctx context.Context, cases []recon.Case) error {
 	if len(names) == 0 {
 		return nil
 	}
-	rows, err := l.pool.Query(ctx, groupSQL, l.tenant, keys(names), maxGroupOperations+1)
+	of, err := l.membersOf(ctx, keys(names))
 	if err != nil {
 		return err
+	}
+	for i := range cases {
+		op := &cases[i].Operation
+		group := of[op.Group]
+		if len(group) > maxGroupOperations {
+			op.Group = ""
+			continue
+		}
+		for _, m := range group {
+			if m.Operation.ID != op.ID {
+				cases[i].Group = append(cases[i].Group, m)
+			}
+		}
+	}
+	return nil
+}
+
+// membersOf reads the operations of groups with their policies, by group.
+func (l *Ledger) membersOf(ctx context.Context, groups []string) (map[string][]recon.Case, error) {
+	rows, err := l.pool.Query(ctx, groupSQL, l.tenant, groups, maxGroupOperations+1)
+	if err != nil {
+		return nil, err
 	}
 	members, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (recon.Case, error) {
 		var c recon.Case
@@ -50,30 +72,16 @@ func (l *Ledger) addGroups(ctx context.Context, cases []recon.Case) error {
 		return c, err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if err := l.addPolicies(ctx, members); err != nil {
-		return err
+		return nil, err
 	}
 	of := map[string][]recon.Case{}
 	for _, m := range members {
 		of[m.Operation.Group] = append(of[m.Operation.Group], m)
 	}
-	for i := range cases {
-		op := &cases[i].Operation
-		switch group := of[op.Group]; {
-		case op.Group == "":
-		case len(group) > maxGroupOperations:
-			op.Group = ""
-		default:
-			for _, m := range group {
-				if m.Operation.ID != op.ID {
-					cases[i].Group = append(cases[i].Group, m)
-				}
-			}
-		}
-	}
-	return nil
+	return of, nil
 }
 
 // groupRow is a row of matches whose owner is a group.

@@ -248,59 +248,51 @@ func (s *sieve) learnAgain(in *compareInput) bool {
 // countKinds is newKinds for rows. Effects that several lines tell of are counted line by
 // line, or as again says, once it is known what they say together.
 func (s *sieve) countKinds(again []*recon.Effect) kindCount {
-	more := s.theirs
-	var merged rowsOf[effectRow]
-	for _, e := range again {
-		merged.add(more.effect(e))
-	}
-	at := func(i int32) *effectRow {
-		if int(i) < s.effects.n {
-			return s.effects.at(i)
-		}
-		return merged.at(i - int32(s.effects.n))
-	}
-	n := int32(s.effects.n + merged.n)
-	left := func(i int32) bool { return again != nil && int(i) < s.effects.n && s.repeated[s.effects.at(i).id] }
 	k := kindCount{kinds: map[recon.SourceName]map[string]bool{}, named: map[brief]map[string]int{}, format: s.o.EffectsFormat}
 	several := false
-	for i := range n {
-		e := at(i)
-		if left(i) {
-			continue
-		}
+	s.eachCounted(again, func(e *effectRow) {
 		source := recon.SourceName(s.theirs.sources.texts[e.source])
 		if k.kinds[source] == nil {
 			k.kinds[source] = map[string]bool{}
 		}
 		k.kinds[source][s.theirs.kinds.texts[e.kind]] = true
 		several = several || len(k.kinds[source]) > 1
-	}
+	})
 	if !several {
 		return k
 	}
 	byID, byKey := s.finders()
-	for i := range n {
-		e := at(i)
-		if left(i) {
-			continue
-		}
+	s.eachCounted(again, func(e *effectRow) {
 		o := byID.find(e.reference)
 		if o < 0 {
 			o = byKey.find(e.key)
 		}
 		if o < 0 {
-			continue
+			return
 		}
 		b := s.ours.briefOf[s.operations.at(o).brief]
 		if string(b.source) != s.theirs.sources.texts[e.source] {
-			continue
+			return
 		}
 		if k.named[b] == nil {
 			k.named[b] = map[string]int{}
 		}
 		k.named[b][s.theirs.kinds.texts[e.kind]]++
-	}
+	})
 	return k
+}
+
+// eachCounted gives the rows of effects, those of repeated ones as again has them.
+func (s *sieve) eachCounted(again []*recon.Effect, take func(*effectRow)) {
+	for i := range int32(s.effects.n) {
+		if e := s.effects.at(i); again == nil || !s.repeated[e.id] {
+			take(e)
+		}
+	}
+	for _, e := range again {
+		row := s.theirs.effect(e)
+		take(&row)
+	}
 }
 
 // finders finds operations by id and by key.
@@ -350,48 +342,52 @@ func (s *sieve) lookalikes(ctx context.Context, effects io.Seeker) error {
 // secondPass reads again what must be compared in full.
 func (s *sieve) secondPass(ctx context.Context, in *compareInput) error {
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		name, row := fileName(s.o.OperationsName, "operations"), int32(0)
-		var read records[recon.Operation]
-		err := eachLine(ctx, s.o.Operations, name, func(n int, line []byte) error {
-			at := row
-			row++
-			if int(at) >= s.operations.n || !s.operations.at(at).exact {
-				return nil
-			}
-			op, err := recon.ParseOperationIn(line, s.only)
-			if err != nil {
-				return err
-			}
-			op.Metadata = nil // takes no part in a comparison
-			read.add(op, n)
-			return nil
-		})
-		if err == nil && int(row) != s.operations.n {
-			err = fmt.Errorf("%s: %w", name, errChanged)
-		}
-		if err != nil {
-			return err
-		}
-		in.operations, err = checkOperations(name, read)
-		return err
-	})
-	g.Go(func() error {
-		var read records[recon.Effect]
-		rows := 0
-		err := s.eachEffect(ctx, func(line int, e *recon.Effect) { read.add(*e, line) }, func(row int32) bool {
-			rows++
-			return int(row) < s.effects.n && s.effects.at(row).exact
-		})
-		if err == nil && rows != s.effects.n {
-			err = fmt.Errorf("%s: %w", fileName(s.o.EffectsName, "effects"), errChanged)
-		}
-		if err != nil {
-			return err
-		}
-		return in.foldLines(s.o, read)
-	})
+	g.Go(func() error { return s.operationsAgain(ctx, in) })
+	g.Go(func() error { return s.effectsAgain(ctx, in) })
 	return g.Wait()
+}
+
+func (s *sieve) operationsAgain(ctx context.Context, in *compareInput) error {
+	name, row := fileName(s.o.OperationsName, "operations"), 0
+	var read records[recon.Operation]
+	err := eachLine(ctx, s.o.Operations, name, func(n int, line []byte) error {
+		at := row
+		row++
+		if at >= s.operations.n || !s.operations.at(int32(at)).exact {
+			return nil
+		}
+		op, err := recon.ParseOperationIn(line, s.only)
+		if err != nil {
+			return err
+		}
+		op.Metadata = nil // takes no part in a comparison
+		read.add(op, n)
+		return nil
+	})
+	if err == nil && row != s.operations.n {
+		err = fmt.Errorf("%s: %w", name, errChanged)
+	}
+	if err != nil {
+		return err
+	}
+	in.operations, err = checkOperations(name, read)
+	return err
+}
+
+func (s *sieve) effectsAgain(ctx context.Context, in *compareInput) error {
+	var read records[recon.Effect]
+	rows := 0
+	err := s.eachEffect(ctx, func(line int, e *recon.Effect) { read.add(*e, line) }, func(row int32) bool {
+		rows++
+		return int(row) < s.effects.n && s.effects.at(row).exact
+	})
+	if err == nil && rows != s.effects.n {
+		err = fmt.Errorf("%s: %w", fileName(s.o.EffectsName, "effects"), errChanged)
+	}
+	if err != nil {
+		return err
+	}
+	return in.foldLines(s.o, read)
 }
 
 // plain counts what is plainly matched and was not read again, within a window.
