@@ -482,7 +482,7 @@ func TestDeliveriesThatComeTogetherAreStoredTogetherAndAnsweredEach(t *testing.T
 	for n := range 200 {
 		all.Go(func() {
 			e := event(fmt.Sprintf("evt_%d", n/2)) // each twice
-			if n == 7 { // the table refuses it
+			if n == 7 {                            // the table refuses it
 				e.ID, e.CreatedAt = "evt_impossible", time.Time{}
 			}
 			got, err := writer.Receive(t.Context(), inbox.Delivery{Event: e, At: t0})
@@ -505,5 +505,42 @@ func TestDeliveriesThatComeTogetherAreStoredTogetherAndAnsweredEach(t *testing.T
 	<-ended
 	if _, err := writer.Receive(t.Context(), inbox.Delivery{Event: event("evt_late"), At: t0}); !errors.Is(err, inbox.ErrStopped) {
 		t.Errorf("after the end: %v", err)
+	}
+}
+
+func TestAnEventThatKillsWhoeverTakesItTakesNoOthersWithItAndIsGivenUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, id := range []string{"evt_deadly", "evt_1", "evt_2"} {
+		w.receive(inbox.Delivery{Event: event(id), At: t0})
+	}
+	now, deaths := t0, 0
+	for range 100 {
+		for taken := w.take(now, 10); len(taken) > 0; taken = w.take(now, 10) {
+			if !slices.Contains(ids(taken), "evt_deadly") {
+				for _, one := range taken {
+					w.finish(now, inbox.Ending{Of: one})
+				}
+				continue
+			}
+			if deaths++; deaths > 2 && len(taken) > 1 {
+				t.Fatalf("death %d takes %d with it", deaths, len(taken)-1)
+			}
+			break // and nobody says how it ended
+		}
+		now = now.Add(time.Minute)
+	}
+	states := map[string]inbox.State{}
+	for _, r := range w.list(inbox.Filter{}) {
+		states[r.ID] = r.State
+		if r.ID == "evt_deadly" && !strings.Contains(r.LastError, "never finished") {
+			t.Errorf("it says %q", r.LastError)
+		}
+	}
+	if diff := cmp.Diff(map[string]inbox.State{"evt_deadly": inbox.Failed, "evt_1": inbox.Done, "evt_2": inbox.Done}, states); diff != "" {
+		t.Error(diff)
+	}
+	if deaths != inbox.MaxAttempts {
+		t.Errorf("%d deaths, want %d", deaths, inbox.MaxAttempts)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -33,24 +34,57 @@ type Taken struct {
 //go:embed sql/take.sql
 var takeSQL string
 
+// alone is after how many attempts an event is taken by itself: if it kills whoever works
+// on it, it takes no others with it.
+const alone = 2
+
+// givenUp is said of an event whose last attempt never ended.
+const givenUp = "it was taken again and again and never finished: it may end the process that works on it"
+
 // Take gives at most limit events of a source that are due, and keeps them from others
 // until now + lease. Each taking counts as an attempt, so that an event which kills the
-// process that works on it is given up like any other that fails.
+// process that works on it is given up like any other that fails; after two attempts it
+// is taken alone. None means that nothing is due.
 func (s *Store) Take(ctx context.Context, source recon.SourceName, now time.Time, lease time.Duration, limit int) ([]Taken, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	rows, err := s.pool.Query(ctx, takeSQL, s.tenant, string(source), stored(now), stored(now.Add(lease)), limit)
-	if err != nil {
-		return nil, s.fault("take events of "+string(source), err)
+	taken, err := s.take(ctx, source, now, lease, portion{most: limit, below: alone})
+	for err == nil && len(taken) == 0 {
+		var some int
+		if taken, some, err = s.takeOne(ctx, source, now, lease); some == 0 {
+			break
+		}
 	}
-	taken, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Taken, error) {
+	return taken, s.fault("take events of "+string(source), err)
+}
+
+// takeOne takes one event that was tried before. Some is how many were looked at: one that
+// is given up is not worked on.
+func (s *Store) takeOne(ctx context.Context, source recon.SourceName, now time.Time, lease time.Duration) (taken []Taken, some int, err error) {
+	all, err := s.take(ctx, source, now, lease, portion{most: 1, from: alone, below: math.MaxInt32})
+	for _, t := range all {
+		if t.Attempt <= MaxAttempts {
+			taken = append(taken, t)
+		}
+	}
+	return taken, len(all), err
+}
+
+// portion says which events are taken: how many, and tried how often before.
+type portion struct{ most, from, below int }
+
+func (s *Store) take(ctx context.Context, source recon.SourceName, now time.Time, lease time.Duration, p portion) ([]Taken, error) {
+	rows, err := s.pool.Query(ctx, takeSQL, s.tenant, string(source), stored(now), stored(now.Add(lease)), p.most, p.from, p.below, MaxAttempts, givenUp)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (Taken, error) {
 		t := Taken{Event: recon.Event{Source: source}}
 		e := &t.Event
 		err := row.Scan(&e.System, &e.Account, &e.Mode, &e.ID, &e.Type, &e.Signed, &e.CreatedAt, &t.ReceivedAt, &t.Attempt, &e.Body)
 		e.CreatedAt, t.ReceivedAt = e.CreatedAt.UTC(), t.ReceivedAt.UTC()
 		return t, err
 	})
-	return taken, s.fault("take events of "+string(source), err)
 }
 
 // Only a state that is worked on ends: a signed event that replaced an unsigned one

@@ -111,7 +111,7 @@ func (i *Intake) Run(ctx context.Context, now func() time.Time) (Intaken, error)
 			if err != nil {
 				faults = append(faults, fmt.Errorf("take in events of %s: %w", s.Name(), err))
 			}
-			if err != nil || n < intakeBatch {
+			if err != nil || n == 0 {
 				break
 			}
 		}
