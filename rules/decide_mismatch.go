@@ -34,7 +34,11 @@ func (v *view) mismatchFinding() recon.Finding {
 			if ours == "" {
 				ours = "nothing"
 			}
-			texts = append(texts, fmt.Sprintf("%s is %s in the record and %s at the provider", recon.Noun(d.Field), ours, d.Theirs))
+			what := recon.Noun(d.Field)
+			if d.Field == "group" {
+				what = "the sum"
+			}
+			texts = append(texts, fmt.Sprintf("%s is %s in the record and %s at the provider", what, ours, d.Theirs))
 		}
 	}
 	what, sumsDiffer := v.what(), slices.ContainsFunc(observed, func(d recon.Difference) bool { return d.Field == "group" })

@@ -50,7 +50,7 @@ func TestB62_OneRefundCoversSeveralOperationsAndCountsOnce(t *testing.T) {
 		t.Errorf("money %+v, observed %+v", f.Money, f.Observed)
 	}
 	if want := "The refund of 82.50 EUR for the 3 operations of group batch was found by the reference of group batch as re_1 (completed, 82.51 EUR), and differs: " +
-		"group is 82.50 EUR in 3 operations in the record and 82.51 EUR in 1 effect at the provider."; f.Reason != want {
+		"the sum is 82.50 EUR in 3 operations in the record and 82.51 EUR in 1 effect at the provider."; f.Reason != want {
 		t.Errorf("reason %q\nwant   %q", f.Reason, want)
 	}
 }
