@@ -159,6 +159,35 @@ func TestB20_AListThatBrokeOffGoesOnAtItsCursorAndFlagsNothing(t *testing.T) {
 	}
 }
 
+// The same at Stripe, over HTTP, at a time that the ledger cannot hold to its last digit.
+func TestB20_AListAtStripeGoesOnAtItsCursor(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	for n := range 250 {
+		s.strange(fmt.Sprintf("re_%03d", n), "ch_x", 100, monday.Add(-time.Duration(n)*time.Second), nil)
+	}
+	s.pass(3 * time.Hour)
+	options := AuditOptions{Now: func() time.Time { return s.now().Add(123) }, Window: recon.Window{From: monday.Add(-time.Hour)}}
+	s.stripe.Script(stripetest.Fault{Kind: stripetest.RateLimited, Path: "/v1/refunds", Page: 3, Times: stripetest.Always})
+	first, err := s.auditor().Run(t.Context(), options)
+	if err != nil || len(first.Unseen) != 1 || first.Classes.Effects[rules.ClassOrphan] != 200 {
+		t.Fatalf("%+v, %v", first.Classes.Effects, err)
+	}
+	s.stripe.ClearFaults()
+	s.sweep.Source = s.client() // another process
+	second, err := s.auditor().Run(t.Context(), options)
+	if err != nil || len(second.Unseen) != 0 || second.Classes.Effects[rules.ClassOrphan] != 250 {
+		t.Fatalf("%+v, unseen %+v, %v", second.Classes.Effects, second.Unseen, err)
+	}
+	if calls := second.Runs[0].ProviderCalls; calls > 2 { // the third page, and who is asked
+		t.Errorf("%d requests: the list began anew", calls)
+	}
+	s.exec(`UPDATE reconciler.audit_lists SET window_from = $1, window_to = $2, cursor = 'of another program', began_at = $2`, monday.Add(-time.Hour), s.now())
+	if third := s.audit(s.since()); len(third.Unseen) != 0 || third.Classes.Effects[rules.ClassOrphan] != 250 {
+		t.Errorf("after a cursor that nobody can read: %+v, unseen %+v", third.Classes.Effects, third.Unseen)
+	}
+}
+
 func TestB20_AQuietSourceWithOperationsIsUnseenAndNotEmpty(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

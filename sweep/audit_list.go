@@ -79,7 +79,8 @@ type reading struct {
 
 // all reads what an earlier run left, and then what this one needs.
 func (r *reading) all(ctx context.Context) error {
-	wanted := r.span.listed
+	// As it is remembered: a cursor is good for its window only.
+	wanted := recon.Window{From: r.span.listed.From.UTC().Truncate(time.Microsecond), To: r.span.listed.To.UTC().Truncate(time.Microsecond)}
 	if left := r.state.Window; !left.IsZero() {
 		done, err := r.window(ctx)
 		if err != nil || !done {
@@ -113,14 +114,14 @@ func (r *reading) window(ctx context.Context) (bool, error) {
 			return false, nil
 		}
 		page, err := r.page(ctx)
+		if resumed && ctx.Err() == nil && (err != nil || page.Look.Fault == string(sources.OwnBug)) {
+			r.state.Cursor, resumed = "", false // the cursor of another day is known no more: from the start
+			continue
+		}
 		if err != nil {
 			return false, fmt.Errorf("list %s: %w", r.list.Kind, err)
 		}
 		if page.Look.Outcome == recon.Blind {
-			if resumed && page.Look.Fault == string(sources.OwnBug) {
-				r.state.Cursor, resumed = "", false // the provider knows the cursor no more: from the start
-				continue
-			}
 			return false, r.giveUp(ctx, page)
 		}
 		resumed = false
