@@ -1,6 +1,6 @@
 # Every target works as root and as an ordinary user, and needs Go, git and make only.
-# PostgreSQL's programs are the one thing from outside: `make deps` finds or installs
-# them, and the tests start and end a server of their own.
+# The programs of PostgreSQL, and for the tests of Prometheus, are what comes from outside:
+# `make deps` finds or installs them, and the tests start and end servers of their own.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -25,7 +25,7 @@ build: ## Build the program as bin/reconciler
 	$(GO) build -trimpath -o bin/reconciler ./cmd/reconciler
 
 .PHONY: demo
-demo: deps ## See two simulated days in which answers get lost and the truth is found
+demo: database ## See two simulated days in which answers get lost and the truth is found
 	$(GO) run ./cmd/reconciler demo
 
 .PHONY: test
@@ -36,7 +36,11 @@ test: deps ## Run every test, on a PostgreSQL that is started for them and ends 
 	$(if $(filter ./...,$(PKG)),$(GO) -C sources/stripe/mocktest test -vet=off -shuffle=on ./...)
 
 .PHONY: deps
-deps: ## Find PostgreSQL's programs; root on Debian and Ubuntu gets them installed
+deps: database ## Find the programs of PostgreSQL and Prometheus; root on Debian and Ubuntu gets them installed
+	@tools/prometheus
+
+.PHONY: database
+database:
 	@tools/postgres
 
 .PHONY: lint
@@ -52,11 +56,11 @@ fuzz: ## Run each fuzz test for FUZZTIME (10s)
 	@tools/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: deps ## Measure the budgets of speed
+bench: database ## Measure the budgets of speed
 	$(GO) test -run='^$$' -bench=. -benchmem -timeout=60m $(PKG)
 
 .PHONY: soak
-soak: deps build ## Live through SEEDS (50) simulated worlds; any wrong conclusion fails
+soak: database build ## Live through SEEDS (50) simulated worlds; any wrong conclusion fails
 	@for seed in $$(seq 1 $(SEEDS)); do bin/reconciler demo --seed "$$seed" >/dev/null || { echo "seed $$seed fails: bin/reconciler demo --seed $$seed" >&2; exit 1; }; done
 	@echo "$(SEEDS) worlds, none ended wrong"
 

@@ -42,6 +42,7 @@ var floors = []struct {
 	{"daemon", 4},
 
 	{"cmd/reconciler", 5},
+	{"deploy/prometheus", 5},
 	{"examples/agents/...", 5},
 	{"internal/localpg/find", 5},
 
