@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/config"
@@ -48,21 +47,8 @@ func NewAudit(c *config.Config, source config.Source, l *ledger.Ledger, watch co
 func recovery(c *config.Config, a *sweep.Audit, l *ledger.Ledger, feeder sweep.FeedSource) func(context.Context, func() time.Time) (sweep.Recovered, error) {
 	return func(ctx context.Context, now func() time.Time) (sweep.Recovered, error) {
 		box := inbox.Open(l)
-		run, err := l.BeginRun(ctx, ledger.RunStart{Name: "recover/" + string(feeder.Name()), Holder: a.Holder, TTL: recoverTTL})
-		var running *ledger.RunningError
-		if errors.As(err, &running) {
-			return sweep.Recovered{}, nil
-		}
+		read, err := readFeed(ctx, l, a.Holder, &sweep.Recovery{Inbox: box, Source: feeder, Look: a.Watch.Look}, now)
 		if err != nil {
-			return sweep.Recovered{}, err
-		}
-		r := sweep.Recovery{Inbox: box, Source: feeder, Look: a.Watch.Look}
-		read, err := r.Run(ctx, now)
-		end := ledger.RunEnd{Outcome: ledger.RunDone}
-		if err != nil {
-			end.Outcome, end.Error = ledger.RunFailed, err.Error()
-		}
-		if err := errors.Join(err, l.FinishRun(context.WithoutCancel(ctx), run, end)); err != nil {
 			return read, err
 		}
 		receiver, can := feeder.(sweep.IntakeSource)

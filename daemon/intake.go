@@ -225,23 +225,9 @@ func (d *daemon) recoverMissed(ctx context.Context, box *inbox.Store, l *ledger.
 	}
 }
 
-// recoverFrom reads one source's events under the run's place, so that replicas do not
-// read the same.
+// recoverFrom reads one source's events and says what came of it.
 func (d *daemon) recoverFrom(ctx context.Context, box *inbox.Store, l *ledger.Ledger, source sweep.FeedSource, now func() time.Time) error {
-	run, err := l.BeginRun(ctx, ledger.RunStart{Name: "recover/" + string(source.Name()), Holder: d.Holder, TTL: recoverTTL})
-	var running *ledger.RunningError
-	if errors.As(err, &running) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	r := sweep.Recovery{Inbox: box, Source: source, Look: d.metrics.watch(source.Name()).Look}
-	out, err := r.Run(ctx, now)
-	end := ledger.RunEnd{Outcome: ledger.RunDone}
-	if err != nil {
-		end.Outcome, end.Error = ledger.RunFailed, err.Error()
-	}
+	out, err := readFeed(ctx, l, d.Holder, &sweep.Recovery{Inbox: box, Source: source, Look: d.metrics.watch(source.Name()).Look}, now)
 	for _, u := range out.Unseen {
 		d.Log.Warn("events that were not seen", "source", string(u.Source), "from", u.From, "to", u.To, "why", u.Why)
 	}
@@ -249,7 +235,26 @@ func (d *daemon) recoverFrom(ctx context.Context, box *inbox.Store, l *ledger.Le
 		d.Log.Info("events that no delivery had brought", "source", string(source.Name()), "events", n)
 		d.bell.ring()
 	}
-	return errors.Join(err, l.FinishRun(context.WithoutCancel(ctx), run, end))
+	return err
+}
+
+// readFeed reads a source's feed under the place of its run, so that two processes do not
+// read the same. Where another one does so now, that is enough.
+func readFeed(ctx context.Context, l *ledger.Ledger, holder string, r *sweep.Recovery, now func() time.Time) (sweep.Recovered, error) {
+	run, err := l.BeginRun(ctx, ledger.RunStart{Name: "recover/" + string(r.Source.Name()), Holder: holder, TTL: recoverTTL})
+	var running *ledger.RunningError
+	if errors.As(err, &running) {
+		return sweep.Recovered{}, nil
+	}
+	if err != nil {
+		return sweep.Recovered{}, err
+	}
+	out, err := r.Run(ctx, now)
+	end := ledger.RunEnd{Outcome: ledger.RunDone}
+	if err != nil {
+		end.Outcome, end.Error = ledger.RunFailed, err.Error()
+	}
+	return out, errors.Join(err, l.FinishRun(context.WithoutCancel(ctx), run, end))
 }
 
 // recoverTTL is how long a reading that shows no sign of life keeps its place.
