@@ -83,7 +83,7 @@ func (d *daemon) takeIn(ctx context.Context, life *lifecycle, l *ledger.Ledger) 
 // newIntake joins the sources that have events with an inbox and a ledger.
 func (d *daemon) newIntake(box *inbox.Store, l *ledger.Ledger) *sweep.Intake {
 	in := &sweep.Intake{
-		Inbox: box, Ledger: l, Sheets: map[recon.SourceName]recon.Sheet{}, Watch: d.metrics.intake(d.Config.Policies),
+		Inbox: box, Ledger: l, Sheets: map[recon.SourceName]recon.Sheet{}, Kinds: kindsOf(d.Config.Policies), Watch: d.metrics.intake(),
 	}
 	for _, s := range d.Config.Sources {
 		in.Sheets[s.Name] = s.Sheet
@@ -92,6 +92,15 @@ func (d *daemon) newIntake(box *inbox.Store, l *ledger.Ledger) *sweep.Intake {
 		}
 	}
 	return in
+}
+
+// kindsOf are the kinds of effects that the actions of each source make.
+func kindsOf(policies []recon.Policy) map[recon.SourceName][]string {
+	kinds := map[recon.SourceName][]string{}
+	for _, p := range policies {
+		kinds[p.Source] = append(kinds[p.Source], p.Effect)
+	}
+	return kinds
 }
 
 // intake takes events in when somebody rings, and looks by itself from time to time.

@@ -143,27 +143,15 @@ func (m *metrics) delivered(source recon.SourceName, result string) {
 	m.inbox.WithLabelValues(string(source), result).Inc()
 }
 
-// intake counts what an intake tells. Effects that no action of the source makes belong to
-// nobody for good, and are not counted as unmatched.
-func (m *metrics) intake(policies []recon.Policy) sweep.IntakeWatch {
-	ours := map[recon.SourceName]map[string]bool{}
-	for _, p := range policies {
-		if ours[p.Source] == nil {
-			ours[p.Source] = map[string]bool{}
-		}
-		ours[p.Source][p.Effect] = true
-	}
+// intake counts what an intake tells.
+func (m *metrics) intake() sweep.IntakeWatch {
 	return sweep.IntakeWatch{
 		Ended: func(e inbox.Ending) {
 			m.takenIn.WithLabelValues(string(e.Of.Event.Source), string(e.State())).Inc()
 		},
-		Unmatched: func(e recon.Effect) {
-			if ours[e.Source][e.Kind] {
-				m.unmatched.Inc()
-			}
-		},
-		Look:   m.watch("").Look,
-		Judged: func(c recon.Case, d recon.Decision) { m.watch(c.Operation.Source).Judged(c, d) },
+		Unmatched: func(recon.Effect) { m.unmatched.Inc() },
+		Look:      m.watch("").Look,
+		Judged:    func(c recon.Case, d recon.Decision) { m.watch(c.Operation.Source).Judged(c, d) },
 	}
 }
 

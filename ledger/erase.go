@@ -29,7 +29,7 @@ func (e *OpenOperationsError) Error() string {
 }
 
 const eraseOperationsSQL = `
-SELECT o.operation_id, o.state, o.policy_version, session_user::text
+SELECT o.operation_id, o.state, o.policy_version, o.parent, session_user::text
 FROM reconciler.operations o
 WHERE o.tenant = $1 AND (o.operation_id = $2 OR o.reference = $2)
 ORDER BY o.operation_id
@@ -71,13 +71,14 @@ type erasing struct {
 	id            recon.OperationID
 	state         recon.State
 	policyVersion int
+	parent        string
 	by            string
 }
 
 func (l *Ledger) eraseIn(ctx context.Context, tx pgx.Tx, reference string, now time.Time) (Erased, error) {
 	ops, err := collect(ctx, tx, func(row pgx.CollectableRow) (erasing, error) {
 		var e erasing
-		return e, row.Scan(text(&e.id), text(&e.state), &e.policyVersion, &e.by)
+		return e, row.Scan(text(&e.id), text(&e.state), &e.policyVersion, text(&e.parent), &e.by)
 	}, eraseOperationsSQL, l.tenant, reference)
 	if err != nil {
 		return Erased{}, err
@@ -89,6 +90,9 @@ func (l *Ledger) eraseIn(ctx context.Context, tx pgx.Tx, reference string, now t
 	var open []recon.OperationID
 	for _, o := range ops {
 		out.Operations, out.About = append(out.Operations, o.id), append(out.About, string(o.id))
+		if o.parent != "" {
+			out.About = append(out.About, o.parent) // the payment's own events hold who paid
+		}
 		if o.state.Open() {
 			open = append(open, o.id)
 		}

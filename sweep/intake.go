@@ -64,7 +64,10 @@ type Intake struct {
 	// Sheets are those of all sources, also of those without events: their operations
 	// are concluded from stored effects too.
 	Sheets map[recon.SourceName]recon.Sheet
-	Watch  IntakeWatch
+	// Kinds are those of the effects that the actions of each source make; what an event
+	// shows of other kinds is left alone. Nil: every kind is ours.
+	Kinds map[recon.SourceName][]string
+	Watch IntakeWatch
 
 	looked time.Time // when Appeared was asked last, by the clock of the passes
 	asked  time.Time // and by this process's own
@@ -176,7 +179,7 @@ func (i *Intake) learn(ctx context.Context, lessons []lesson, now time.Time, out
 				return nil, fault
 			}
 		}
-		endings = append(endings, inbox.Ending{Of: l.of, Err: fault, About: l.about()})
+		endings = append(endings, inbox.Ending{Of: l.of, Err: fault, About: l.about})
 	}
 	return endings, nil
 }

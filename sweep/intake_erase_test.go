@@ -96,3 +96,36 @@ func TestErasingLeavesNoTraceAndBreaksNoChain(t *testing.T) {
 		t.Errorf("once more: %+v, %v", again, err)
 	}
 }
+
+func TestWhatNoActionMakesIsLeftAloneAndItsBytesAreErasedWithWhatHangsUnderIt(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	h.intake.Kinds = map[recon.SourceName][]string{testSource: {"refund"}}
+	i := refund(1)
+	h.happen(i, h.lose(i))
+	h.post2(h.event("evt_1", "charge.refunded", map[string]any{
+		"id": i.charge, "object": "charge", "amount": 5000, "amount_captured": 5000, "amount_refunded": i.amount, "captured": true, "currency": "eur",
+		"customer": nil, "metadata": map[string]any{}, "payment_intent": nil, "refunded": false, "status": "succeeded", "created": h.now().Unix(),
+		"billing_details": map[string]any{"email": personal},
+	}))
+	h.take()
+	if got := h.rows(`SELECT kind || ' ' || id FROM reconciler.effects`); len(got) != 0 {
+		t.Errorf("stored: %v", got)
+	}
+	h.run() // the charge's refunds are listed all the same
+	h.wantState(i, recon.Succeeded)
+	if len(h.traces()) == 0 {
+		t.Fatal("no trace to be erased")
+	}
+	done, err := h.ledger.Erase(t.Context(), i.id, h.now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.inbox.EraseBytes(t.Context(), done.About, h.now()); err != nil {
+		t.Fatal(err)
+	}
+	if left := h.traces(); len(left) != 0 {
+		t.Errorf("left: %v", left)
+	}
+}

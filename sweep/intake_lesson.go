@@ -3,6 +3,7 @@ package sweep
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/google/uuid"
@@ -16,15 +17,48 @@ import (
 type lesson struct {
 	of    inbox.Taken
 	shown sources.Shown
+	about []string // ids of objects and references that the event told of
 }
 
-// about lists the ids of what an event tells, and the references.
-func (l lesson) about() []string {
+// aboutOf lists the ids of the objects that an event tells of, of those they hang under,
+// and the references.
+func aboutOf(s sources.Shown) []string {
 	var ids []string
-	for _, e := range named([]lesson{l}) {
-		ids = append(ids, e.ID, strings.TrimSpace(e.Reference))
+	for _, e := range s.Effects {
+		ids = append(append(ids, e.ID, strings.TrimSpace(e.Reference), e.Parent), e.OtherParents...)
+	}
+	for _, h := range s.Hints {
+		ids = append(ids, h.ID, strings.TrimSpace(h.Reference), h.Parent)
 	}
 	return ids
+}
+
+// ours keeps what is of a kind that some action makes. Anything else would wait for an
+// operation for ever.
+func (i *Intake) ours(source recon.SourceName, s sources.Shown) sources.Shown {
+	if i.Kinds == nil {
+		return s
+	}
+	every := slices.Contains(i.Kinds[source], "") // an action that does not say which kind it makes
+	made := func(kind string) bool { return every || slices.Contains(i.Kinds[source], kind) }
+	var out sources.Shown
+	kept := map[recon.EffectIdentity]bool{}
+	for _, e := range s.Effects {
+		if made(e.Kind) {
+			out.Effects, kept[e.Identity()] = append(out.Effects, e), true
+		}
+	}
+	for _, r := range s.Raw {
+		if kept[r.Effect] {
+			out.Raw = append(out.Raw, r)
+		}
+	}
+	for _, h := range s.Hints {
+		if made(h.Kind) {
+			out.Hints = append(out.Hints, h)
+		}
+	}
+	return out
 }
 
 // read decodes events. Those that cannot be, or need not be, end here.
@@ -45,7 +79,7 @@ func (i *Intake) read(s IntakeSource, taken []inbox.Taken) (lessons []lesson, en
 			if !t.Event.Signed {
 				shown = distrusted(shown)
 			}
-			lessons = append(lessons, lesson{of: t, shown: shown})
+			lessons = append(lessons, lesson{of: t, shown: i.ours(s.Name(), shown), about: aboutOf(shown)})
 		}
 	}
 	return lessons, endings
