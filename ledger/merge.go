@@ -46,14 +46,17 @@ func merge(old held, now seen) merged {
 	next := withUnsaid(normal(now.effect), old.effect, now.read)
 	next.Owner = old.effect.Owner
 	next.NeedsRead = old.effect.NeedsRead
-	same := equalEffects(old.effect, next)
+	known := old.effect
+	learned := known.Key == "" && next.Key != ""
+	known.Key = cmp.Or(known.Key, next.Key) // that a list does not show it contradicts nothing
+	same := equalEffects(known, next)
 	newest := now.read && !now.at.Before(old.seenAt)
 	switch {
 	case same && newest && old.effect.NeedsRead:
 		next.NeedsRead = false
 		return merged{effect: next, write: true, replace: true}
 	case same:
-		return merged{effect: old.effect}
+		return merged{effect: known, write: learned}
 	case newest || next.Status.Rank() > old.effect.Status.Rank():
 		next.NeedsRead = !newest && old.effect.NeedsRead
 		m := merged{effect: next, write: true, replace: true}
@@ -62,9 +65,9 @@ func merge(old held, now seen) merged {
 		}
 		return m
 	}
-	m := merged{effect: old.effect, write: !old.effect.NeedsRead}
+	m := merged{effect: known, write: learned || !known.NeedsRead}
 	m.effect.NeedsRead = true
-	m.before, m.after = differences(old.effect, next)
+	m.before, m.after = differences(known, next)
 	return m
 }
 

@@ -57,6 +57,8 @@ func TestMerge(t *testing.T) {
 			effectOf(func(e *recon.Effect) { e.Target = "order:9" }), true, nil},
 		{"a read that is older than what is stored replaces nothing and asks for a new one", effectOf(), effectOf(status(recon.InFlight)), true, at0.Add(-1),
 			effectOf(doubt), true, []string{"status"}},
+		{"an event tells the key that no list shows", effectOf(), effectOf(key), false, at0.Add(1), effectOf(key), true, nil},
+		{"and so where something else is in doubt", effectOf(), effectOf(key, amount(4100)), false, at0.Add(1), effectOf(key, doubt), true, []string{"amount"}},
 		{"an event replaces where it moves the status forward", effectOf(status(recon.InFlight)), effectOf(status(recon.EffectFailed)), false, at0.Add(1),
 			effectOf(status(recon.EffectFailed)), true, []string{"status"}},
 		{"an event never moves the status back", effectOf(), effectOf(status(recon.InFlight)), false, at0.Add(1), effectOf(doubt), true, []string{"status"}},

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -128,7 +129,7 @@ func northwindStripeLines(t *testing.T) (lines []byte, open []recon.Operation) {
 
 // northwindStripe is a Stripe that holds the effects of the data set, in its accounts
 // and modes, and the source that asks it.
-func northwindStripe(t *testing.T, now time.Time) (*stripetest.Server, *stripe.Source) {
+func northwindStripe(t *testing.T, now time.Time, modes ...string) (*stripetest.Server, *stripe.Source) {
 	t.Helper()
 	var accounts []stripetest.Account
 	settings := stripe.Settings{PerSecond: 1_000_000}
@@ -139,7 +140,9 @@ func northwindStripe(t *testing.T, now time.Time) (*stripetest.Server, *stripe.S
 		if err := one.APIKey.UnmarshalText([]byte(key)); err != nil {
 			t.Fatal(err)
 		}
-		settings.Accounts = append(settings.Accounts, one)
+		if len(modes) == 0 || slices.Contains(modes, a.Mode) { // the source may be set up for some of them
+			settings.Accounts = append(settings.Accounts, one)
+		}
 	}
 	server, err := stripetest.Start(stripetest.Options{Now: func() time.Time { return now }, Seed: 1, Accounts: accounts})
 	if err != nil {
