@@ -16,6 +16,9 @@ const (
 	// settle is how long a source that answers again has to conclude what waited for it,
 	// before what is still open is told for itself.
 	settle = 10 * time.Minute
+	// blip is how long a source may be silent without anybody being told, unless that is a
+	// finding already.
+	blip = 3 * time.Minute
 )
 
 // Reasons of incidents.
@@ -64,8 +67,10 @@ func PlanIncident(i recon.Incident, p Policy, now time.Time) (recon.Telling, tim
 	all := incidentRungs(i, p)
 	t.Level = level(all, now)
 	if !t.Over {
-		t.Notices = dueSteps(all, i.Told, now)
 		t.Next = planAgain(i, all, p, now)
+		if !momentary(i, now) {
+			t.Notices = dueSteps(all, i.Told, now)
+		}
 	}
 	if shown := shows(i, t.Over, up); shown != i.Shown {
 		t.Shown = shown
@@ -77,13 +82,19 @@ func PlanIncident(i recon.Incident, p Policy, now time.Time) (recon.Telling, tim
 	return t, up
 }
 
+// momentary reports whether a source has been silent for so short a time that nobody
+// needs to know yet.
+func momentary(i recon.Incident, now time.Time) bool {
+	return i.Kind == recon.FindBlind && i.Fault == "" && now.Sub(i.DownSince) < blip
+}
+
 // standing says whether an incident takes in no more, whether it is over, and why.
 func standing(i recon.Incident, p Policy, up, now time.Time) (full, over bool, reason string) {
 	if i.Kind == recon.FindBlind {
 		switch {
 		case up.IsZero():
 			return false, false, string(SourceDown)
-		case i.Open == 0 || now.Sub(up) >= settle:
+		case i.Open == 0, len(i.Told) == 0, now.Sub(up) >= settle:
 			return true, true, string(SourceBack)
 		}
 		return false, false, string(SourceBack)

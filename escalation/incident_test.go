@@ -69,6 +69,7 @@ func (s *stand) down(since time.Time) {
 func TestB30_FiveHundredOldOnesAreOneMessageAndTodaysHaveTheirOwn(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
+	s.exec(`UPDATE reconciler.policies SET body = jsonb_set(body, '{exponents}', '{"USD": 0}')`) // a provider with decimals of its own
 	s.many(501, "old-", 365*24*time.Hour)
 	s.run()
 	s.after(5 * time.Second)
@@ -77,7 +78,7 @@ func TestB30_FiveHundredOldOnesAreOneMessageAndTodaysHaveTheirOwn(t *testing.T) 
 		t.Fatalf("%d messages, want one about all 501", len(all))
 	}
 	text := all[0].Plain()
-	for _, part := range []string{"🔴 501 × unresolved at stripe-main", "501 open of 501 told here", "3,340.00 EUR, 1,670.00 USD at risk", "and 491 more",
+	for _, part := range []string{"🔴 501 × unresolved at stripe-main", "501 open of 501 told here", "3,340.00 EUR, 167,000 USD at risk", "and 491 more",
 		"order:501", "reconciler findings list --source stripe-main --kind unresolved"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the message does not say %q:\n%s", part, text)
@@ -390,6 +391,7 @@ func TestB95_NothingIsToldAsEndedBecauseNobodyLooks(t *testing.T) {
 func TestB02_ARefundMadeByHandIsTold(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
+	s.exec(`UPDATE reconciler.policies SET body = jsonb_set(body, '{exponents}', '{"EUR": 3}')`) // a provider with decimals of its own
 	e := recon.Effect{ID: "re_B1", Source: source, System: "stripe-main", Kind: "refund", Status: recon.Completed, Money: recon.Money{Minor: 1500, Currency: "EUR"},
 		Parent: "ch_B", Account: "acct_1", Mode: "live", CreatedAt: s.clock.now().Add(-2 * time.Hour), CreatedBy: "support@dashboard"}
 	f := recon.Finding{Kind: recon.FindOrphan, Certainty: recon.Proof, Source: source, Effects: []recon.EffectRef{e.Ref()}, Money: e.Money, Reason: "no operation explains it"}
@@ -402,7 +404,7 @@ func TestB02_ARefundMadeByHandIsTold(t *testing.T) {
 	if len(all) != 1 {
 		t.Fatalf("%d messages, want one", len(all))
 	}
-	for _, part := range []string{"🔴 Refund of 15.00 EUR at stripe-main", "no operation explains it", "re_B1", "under ch_B", "by support@dashboard", "Adopt it or mark it as not ours", "reconciler findings show "} {
+	for _, part := range []string{"🔴 Refund of 1.500 EUR at stripe-main", "no operation explains it", "re_B1", "under ch_B", "by support@dashboard", "Adopt it or mark it as not ours", "reconciler findings show "} {
 		if !strings.Contains(all[0].Plain(), part) {
 			t.Errorf("the message does not say %q:\n%s", part, all[0].Plain())
 		}

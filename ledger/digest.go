@@ -5,6 +5,8 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -46,10 +48,11 @@ func (l *Ledger) Digest(ctx context.Context, from, now time.Time) (recon.Digest,
 	if err := fillTimes(ctx, tx, down, blindGaugesSQL, l.tenant); err != nil {
 		return d, l.fault(op, err)
 	}
-	for s := range down {
-		d.Down = append(d.Down, s)
-	}
+	d.Down = slices.Sorted(maps.Keys(down))
 	var oldest time.Time
-	err = tx.QueryRow(ctx, noticeGaugesSQL, l.tenant, stored(now)).Scan(instant(&oldest), &d.Undelivered)
-	return d, l.fault(op, err)
+	if err := tx.QueryRow(ctx, noticeGaugesSQL, l.tenant, stored(now)).Scan(instant(&oldest), &d.Undelivered); err != nil {
+		return d, l.fault(op, err)
+	}
+	d.Exponents, err = l.exponents(ctx, "")
+	return d, err
 }

@@ -111,8 +111,9 @@ func (l *Ledger) Told(ctx context.Context, finding string) (recon.Told, error) {
 	}
 	if len(s.Stories) > 0 {
 		t.Story = s.Stories[0]
-	} else {
-		t.Story = recon.Story{Findings: []recon.Finding{s.Finding}, Effects: s.Effects}
+		return t, nil
 	}
-	return t, nil
+	t.Story = recon.Story{Findings: []recon.Finding{s.Finding}, Effects: s.Effects}
+	t.Story.Policy.Exponents, err = l.exponents(ctx, s.Source)
+	return t, err
 }

@@ -204,7 +204,28 @@ func (l *Ledger) Incident(ctx context.Context, id string, now time.Time) (recon.
 	if err != nil {
 		return recon.Incident{}, err
 	}
-	return list[0], nil
+	list[0].Exponents, err = l.exponents(ctx, list[0].Source)
+	return list[0], err
+}
+
+const exponentsSQL = `
+SELECT p.body -> 'exponents' FROM reconciler.policies p
+WHERE p.tenant = $1 AND p.active AND ($2::text = '' OR p.body ->> 'source' = $2) AND jsonb_typeof(p.body -> 'exponents') = 'object'
+ORDER BY p.action`
+
+// exponents gives the decimals of currencies that a source has of its own, by the
+// policies in force; those of all sources for "".
+func (l *Ledger) exponents(ctx context.Context, source recon.SourceName) (map[string]int, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	own := map[string]int{}
+	rows, err := l.pool.Query(ctx, exponentsSQL, l.tenant, string(source))
+	if err != nil {
+		return nil, l.fault("read decimals of currencies", err)
+	}
+	var body []byte
+	_, err = pgx.ForEachRow(rows, []any{&body}, func() error { return json.Unmarshal(body, &own) })
+	return own, l.fault("read decimals of currencies", err)
 }
 
 func (l *Ledger) incidents(ctx context.Context, now time.Time, limit int, id *string) ([]recon.Incident, error) {

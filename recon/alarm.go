@@ -101,12 +101,13 @@ type Incident struct {
 	UpSince time.Time
 	Fault   string // why it cannot be asked, in words
 
-	Total, Open int       // findings taken in, and those still open
-	Succeeded   int       // operations of ended ones that succeeded by now
-	Oldest      time.Time // since when the oldest open one is in question
-	Money       []Money   // at risk in open ones, one sum per currency
-	KeyExpires  time.Time // when the first of their keys expires; zero: none does
-	Top         []Member  // the oldest open ones
+	Total, Open int            // findings taken in, and those still open
+	Succeeded   int            // operations of ended ones that succeeded by now
+	Oldest      time.Time      // since when the oldest open one is in question
+	Money       []Money        // at risk in open ones, one sum per currency
+	KeyExpires  time.Time      // when the first of their keys expires; zero: none does
+	Top         []Member       // the oldest open ones
+	Exponents   map[string]int // the source's own decimals of currencies
 
 	Told   []ToldStep
 	Shown  string // what its messages show
@@ -127,10 +128,11 @@ type Member struct {
 type Digest struct {
 	Day           string
 	From, At      time.Time
-	Kinds         []DigestKind // those with something to say, gravest first
-	Opened, Ended int          // since From
-	Undelivered   int          // notices that a destination would not take
-	Down          []SourceName // sources that cannot be asked
+	Kinds         []DigestKind   // those with something to say, gravest first
+	Opened, Ended int            // since From
+	Undelivered   int            // notices that a destination would not take
+	Down          []SourceName   // sources that cannot be asked
+	Exponents     map[string]int // the sources' own decimals of currencies
 }
 
 // DigestKind is one line of a digest.

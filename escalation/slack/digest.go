@@ -57,7 +57,7 @@ func (d digest) kinds() []string {
 		if k.Assigned > 0 {
 			line += fmt.Sprintf("; %s assigned", thousands(k.Assigned))
 		}
-		if m := moneyOf(k.Money); m != "" {
+		if m := moneyOf(k.Money, d.Exponents); m != "" {
 			line += "; " + m
 		}
 		list = append(list, line+fmt.Sprintf(" (+%s, −%s)", thousands(k.Opened), thousands(k.Ended)))
@@ -65,14 +65,14 @@ func (d digest) kinds() []string {
 	return list
 }
 
-func moneyOf(sums []recon.Money) string {
+func moneyOf(sums []recon.Money, exponents map[string]int) string {
 	list := make([]string, 0, len(sums))
 	for n, m := range sums {
 		if n == shownCurrencies {
 			list = append(list, fmt.Sprintf("and %d more currencies", len(sums)-n))
 			break
 		}
-		list = append(list, m.Text(nil))
+		list = append(list, m.Text(exponents))
 	}
 	return strings.Join(list, ", ")
 }

@@ -115,7 +115,7 @@ func (i incident) facts() []string {
 
 // money is what is at risk, by currency.
 func (i incident) money() string {
-	if sums := moneyOf(i.Money); sums != "" {
+	if sums := moneyOf(i.Money, i.Exponents); sums != "" {
 		return sums + " at risk"
 	}
 	return ""
@@ -141,7 +141,7 @@ func (i incident) top() []string {
 	for _, m := range i.Top {
 		line := "• "
 		if !m.Money.IsZero() {
-			line += m.Money.Text(nil) + " "
+			line += m.Money.Text(i.Exponents) + " "
 		}
 		if m.Target != "" {
 			line += "for " + recon.Shorten(m.Target, 80) + " "
