@@ -147,6 +147,9 @@ func (d *Dry) Readings(context.Context, recon.SourceName, time.Time, int) ([]led
 	return nil, nil
 }
 
+// WantReadings asks for none.
+func (d *Dry) WantReadings(context.Context, []ledger.Reading, time.Time) error { return nil }
+
 // FinishReadings ends none.
 func (d *Dry) FinishReadings(context.Context, ledger.Read, time.Time) error { return nil }
 

@@ -3,6 +3,8 @@ package sweep
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -374,5 +376,91 @@ func TestB04_AnEffectThatWaitsTooLongIsAnOrphanUntilItsOperationAppears(t *testi
 	rows := h.findings()
 	if len(rows) != 1 || rows[0].State != recon.FindingEnded || rows[0].Ending == "" {
 		t.Errorf("the orphan: %+v", rows)
+	}
+}
+
+func TestWhatIsReadForItsOwnSakePassesNoLimitEither(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	h.sweep.Changes = 1
+	for n := range 3 {
+		i := refund(n)
+		r := h.happen(i, h.lose(i))
+		h.post2(h.event("evt_"+i.id, "refund.created", refundObject(i, r.ID, "succeeded", r.Created)))
+		h.take()
+		h.wantState(i, recon.Succeeded)
+		if err := h.stripe.TurnRefund(r, stripetest.Turn{Status: "failed", Reason: "declined"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.exec(`UPDATE reconciler.effects SET needs_read = true WHERE kind = 'refund'`)
+	h.pass(time.Minute)
+	var limit *LimitError
+	if _, err := h.sweep.Run(t.Context(), Options{Now: h.now}); !errors.As(err, &limit) {
+		t.Fatalf("the run ends with %v", err)
+	}
+	for n := range 3 {
+		h.wantState(refund(n), recon.Succeeded)
+	}
+	h.sweep.Changes = 3
+	h.pass(time.Minute)
+	h.run()
+	for n := range 3 {
+		h.wantState(refund(n), recon.ManualReview)
+	}
+	if left := h.rows(`SELECT effect_id FROM reconciler.wanted`); len(left) != 0 {
+		t.Errorf("still to be read: %v", left)
+	}
+}
+
+func TestAReadingThatStopsAnywhereIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	doubtful := func(t *testing.T) *hooked {
+		h := newHooked(t)
+		h.down = true
+		i := refund(1)
+		r := h.happen(i, h.lose(i))
+		h.post2(h.event("evt_1", "refund.created", refundObject(i, r.ID, "succeeded", r.Created)))
+		h.take()
+		if err := h.stripe.TurnRefund(r, stripetest.Turn{Status: "failed", Reason: "declined"}); err != nil {
+			t.Fatal(err)
+		}
+		h.exec(`UPDATE reconciler.effects SET needs_read = true`)
+		h.pass(time.Minute)
+		return h
+	}
+	whole := doubtful(t)
+	var steps []string
+	whole.sweep.after = func(step string) error {
+		steps = append(steps, step)
+		return nil
+	}
+	whole.run()
+	whole.wantState(refund(1), recon.ManualReview)
+	// What is asked twice counts as two looks, which it was.
+	said := func(h *hooked) []string {
+		return slices.DeleteFunc(h.essence(), func(line string) bool { return strings.HasPrefix(line, "check ") })
+	}
+	want := said(whole)
+	for stop := range steps {
+		h := doubtful(t)
+		n := 0
+		h.sweep.after = func(string) error {
+			if n++; n == stop+1 {
+				return errInterrupted
+			}
+			return nil
+		}
+		if _, err := h.sweep.Run(t.Context(), Options{Now: h.now}); !errors.Is(err, errInterrupted) {
+			t.Fatalf("not interrupted: %v", err)
+		}
+		h.exec(`UPDATE reconciler.source_state SET lease_until = $1`, h.now())
+		h.exec(`UPDATE reconciler.runs SET lease_until = $1 WHERE finished_at IS NULL`, h.now())
+		h.sweep.after = nil
+		h.run()
+		if diff := cmp.Diff(want, said(h)); diff != "" {
+			t.Errorf("stopped after %s (-whole +interrupted):\n%s", steps[stop], diff)
+		}
 	}
 }

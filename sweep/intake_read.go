@@ -31,6 +31,9 @@ func (p *pass) read(ctx context.Context) error {
 	if len(list) == 0 {
 		return nil
 	}
+	if err := p.remain(ctx, list); err != nil {
+		return err
+	}
 	batch := make([]sources.Question, 0, len(list))
 	for _, r := range list {
 		batch = append(batch, sources.Question{
@@ -51,11 +54,27 @@ func (p *pass) read(ctx context.Context) error {
 	return p.step("read")
 }
 
+// remain makes sure that what is read now is read again if this run does not come to its
+// end: a reading clears the doubt about an effect before anything is concluded from it.
+func (p *pass) remain(ctx context.Context, list []ledger.Reading) error {
+	var doubts []ledger.Reading
+	for i := range list {
+		if list[i].Since.IsZero() {
+			doubts = append(doubts, list[i])
+			list[i].Since = p.begun
+		}
+	}
+	if err := p.Ledger.WantReadings(ctx, doubts, p.begun); err != nil {
+		return fmt.Errorf("remember what is read: %w", err)
+	}
+	return p.step("remain")
+}
+
 // learn stores an answer that no operation was asked for, and concludes the operations
 // that its effects name.
 func (p *pass) learn(ctx context.Context, answer sources.Answer) error {
 	t := teller{
-		ledger: p.Ledger, decided: p.decided, hold: p.held, runID: p.run.ID, judged: p.Watch.Judged,
+		ledger: p.Ledger, decided: p.decided, hold: p.held, runID: p.run.ID, judged: p.Watch.Judged, limit: p.limit,
 		sheet: func(name recon.SourceName) (recon.Sheet, bool) { return p.Source.Sheet(), name == p.out.Source },
 	}
 	now := p.options.Now()

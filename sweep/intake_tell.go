@@ -39,6 +39,7 @@ type teller struct {
 	judged  func(recon.Case, recon.Decision)
 	hold    func() ledger.Hold // of what is recorded with it; zero for none
 	runID   string
+	limit   func(verdicts) error // refuses what one run may not change; nil: nothing does
 }
 
 // concluded is what became of the operations that were judged.
@@ -86,6 +87,11 @@ func (t *teller) conclude(ctx context.Context, ids []recon.OperationID, looks []
 			v, left := t.judge(cases, looks, now, out.matched)
 			if try > raceTries {
 				left, v.judged = cases, nil // too busy: the next sweep looks at them
+			}
+			if t.limit != nil {
+				if err := t.limit(v); err != nil {
+					return out, err
+				}
 			}
 			lost, err := t.record(ctx, v, now, &out)
 			if err != nil {
