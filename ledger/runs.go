@@ -9,11 +9,20 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
+// takeOvers is how often a tick is done again whose process died with it. A tick that kills
+// whoever runs it must not go round for ever.
+const takeOvers = 3
+
 // A run whose process died is closed by whoever wants the place next, so that nobody
-// has to clean up. What it was doing is safe to do again.
+// has to clean up. What it was doing is safe to do again, so the dead run gives its tick
+// back, and keeps its name in a form that no schedule makes.
 const abandonSQL = `
 UPDATE reconciler.runs r
-SET finished_at = $3, outcome = 'abandoned', error = 'no heartbeat: its process ended without a word'
+SET finished_at = $3, outcome = 'abandoned', error = 'no heartbeat: its process ended without a word',
+	tick = CASE WHEN (
+		SELECT count(*) FROM reconciler.runs d
+		WHERE d.tenant = $1 AND d.name = $2 AND d.outcome = 'abandoned' AND starts_with(d.tick, r.tick || ' abandoned ')
+	) < $4 THEN r.tick || ' abandoned ' || r.run_id ELSE r.tick END
 WHERE r.tenant = $1 AND r.name = $2 AND r.finished_at IS NULL AND r.lease_until <= $3`
 
 // The two unique keys decide between processes that ask at the same moment: one run
@@ -33,7 +42,8 @@ LIMIT 1`
 
 // BeginRun takes the place of a run. It fails with *RunningError while another run of
 // the name is alive, and with *TickError when the tick was run before. A dead run,
-// whose lease is over, is closed as abandoned first. The database's clock judges that.
+// whose lease is over, is closed as abandoned first, and its tick may be run again, three
+// times. The database's clock judges that.
 func (l *Ledger) BeginRun(ctx context.Context, s RunStart) (Run, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -53,7 +63,7 @@ func (l *Ledger) BeginRun(ctx context.Context, s RunStart) (Run, error) {
 	if r.Tick == "" {
 		r.Tick = "manual " + r.ID
 	}
-	if _, err := l.pool.Exec(ctx, abandonSQL, l.tenant, r.Name, now); err != nil {
+	if _, err := l.pool.Exec(ctx, abandonSQL, l.tenant, r.Name, now, takeOvers); err != nil {
 		return Run{}, l.fault(op, err)
 	}
 	// What stood in the way may be finished by the time we ask who it was; then the
@@ -150,10 +160,12 @@ func (l *Ledger) LastRuns(ctx context.Context, name string, limit int) ([]Run, e
 	if err != nil {
 		return nil, l.fault("list runs of "+name, err)
 	}
-	runs, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (Run, error) {
-		var r Run
-		return r, row.Scan(&r.ID, &r.Name, &r.Tick, &r.Holder, instant(&r.StartedAt), instant(&r.FinishedAt),
-			instant(&r.LeaseUntil), text(&r.Outcome), (*[]byte)(&r.Counts), text(&r.Error))
-	})
+	runs, err := pgx.CollectRows(rows, scanRun)
 	return runs, l.fault("list runs of "+name, err)
+}
+
+func scanRun(row pgx.CollectableRow) (Run, error) {
+	var r Run
+	return r, row.Scan(&r.ID, &r.Name, &r.Tick, &r.Holder, instant(&r.StartedAt), instant(&r.FinishedAt),
+		instant(&r.LeaseUntil), text(&r.Outcome), (*[]byte)(&r.Counts), text(&r.Error))
 }

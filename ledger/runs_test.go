@@ -82,6 +82,34 @@ func TestADeadRunIsClosedAsAbandoned(t *testing.T) {
 	}
 }
 
+// Whoever comes next does what the dead run did not finish, but not for ever: a tick that
+// kills its process each time is left after three more tries.
+func TestTheTickOfADeadRunIsRunAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, pgtest.SimulatedTime(t0))
+	for n := range 4 {
+		w.exec(`UPDATE reconciler.simulated_time SET at = $1`, t0.Add(time.Duration(n)*time.Minute))
+		if _, err := w.led.BeginRun(t.Context(), start("10:00")); err != nil {
+			t.Fatalf("after %d deaths: %v", n, err)
+		}
+		if _, err := w.led.BeginRun(t.Context(), start("10:00")); err == nil {
+			t.Fatalf("after %d deaths the tick runs twice", n)
+		}
+	}
+	w.exec(`UPDATE reconciler.simulated_time SET at = $1`, t0.Add(4*time.Minute))
+	_, err := w.led.BeginRun(t.Context(), start("10:00"))
+	if _, left := errors.AsType[*ledger.TickError](err); !left {
+		t.Errorf("after four deaths: %v, want a TickError", err)
+	}
+	if _, err := w.led.BeginRun(t.Context(), start("10:01")); err != nil {
+		t.Errorf("the next tick: %v", err)
+	}
+	runs, err := w.led.LastRuns(t.Context(), "sweep/stripe-main", 10)
+	if err != nil || len(runs) != 5 || runs[1].Outcome != ledger.RunAbandoned {
+		t.Errorf("runs: %+v, %v", runs, err)
+	}
+}
+
 func isAbandoned(err error) bool {
 	_, ok := errors.AsType[*ledger.AbandonedError](err)
 	return ok
