@@ -205,6 +205,11 @@ func (l *Ledger) Named(ctx context.Context, effects []recon.Effect) ([]recon.Ope
 				names[i][name] = true
 			}
 		}
+		if e.Lost() { // it bears on the payment that it took back
+			for _, parent := range append([]string{e.Parent}, e.OtherParents...) {
+				names[2][parent] = true
+			}
+		}
 		if e.NaturalReference != "" {
 			names[3][norm.NFC.String(e.NaturalReference)] = true
 		}

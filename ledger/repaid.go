@@ -8,38 +8,45 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
+// $2 are effects of which there are several, $3 all that can be disputed.
 const repaidSQL = `
 SELECT ` + effectColumns + `
 FROM reconciler.effects e
 WHERE e.tenant = $1 AND e.owner IS NULL AND e.parent = ANY ($2::text[]) AND (e.kind = 'refund' OR e.kind LIKE '%reversal')
-ORDER BY e.created_at, e.id`
+UNION ALL
+SELECT ` + effectColumns + `
+FROM reconciler.effects e
+WHERE e.tenant = $1 AND e.owner IS NULL AND e.parent = ANY ($3::text[]) AND e.kind = 'dispute' AND e.status = 'failed'
+UNION ALL
+SELECT ` + effectColumns + `
+FROM reconciler.effects e
+WHERE e.tenant = $1 AND e.owner IS NULL AND e.other_parents <> '{}' AND e.other_parents && $3::text[]
+	AND NOT (e.parent = ANY ($3::text[])) AND e.kind = 'dispute' AND e.status = 'failed'
+ORDER BY created_at, id`
 
-// addRepaid gives cases of which several effects are stored what gave some of them back
-// and belongs to nobody: a charge that was made twice and refunded once is no duplicate
-// any more. No statement is made where no case has several.
+// addRepaid gives cases what took some of their effects back and belongs to nobody: of
+// several effects the refunds, since a charge that was made twice and refunded once is no
+// duplicate any more; of payments the disputes that were lost. No statement is made for
+// operations whose effect is a single refund, transfer or payout.
 func (l *Ledger) addRepaid(ctx context.Context, cases []recon.Case) error {
 	of := map[string][]int{}
+	var several, disputable []string
 	for i, c := range cases {
-		var own []string
-		for _, e := range c.Effects {
-			if e.Owner == string(c.Operation.ID) && e.Status.Live() && e.Kind != "refund" {
-				own = append(own, e.ID)
+		own := repayable(c)
+		for _, e := range own {
+			of[e.ID] = append(of[e.ID], i)
+			if len(own) > 1 {
+				several = append(several, e.ID)
 			}
-		}
-		if len(own) > 1 {
-			for _, id := range own {
-				of[id] = append(of[id], i)
+			if e.Kind == "charge" || e.Kind == "payment_intent" {
+				disputable = append(disputable, e.ID)
 			}
 		}
 	}
-	if len(of) == 0 {
+	if len(several) == 0 && len(disputable) == 0 {
 		return nil
 	}
-	parents := make([]string, 0, len(of))
-	for id := range of {
-		parents = append(parents, id)
-	}
-	rows, err := l.pool.Query(ctx, repaidSQL, l.tenant, parents)
+	rows, err := l.pool.Query(ctx, repaidSQL, l.tenant, several, disputable)
 	if err != nil {
 		return err
 	}
@@ -48,9 +55,26 @@ func (l *Ledger) addRepaid(ctx context.Context, cases []recon.Case) error {
 		return err
 	}
 	for _, e := range effects {
-		for _, i := range of[e.Parent] {
-			cases[i].Effects = append(cases[i].Effects, e)
+		given := map[int]bool{}
+		for _, parent := range append([]string{e.Parent}, e.OtherParents...) {
+			for _, i := range of[parent] {
+				if !given[i] {
+					given[i] = true
+					cases[i].Effects = append(cases[i].Effects, e)
+				}
+			}
 		}
 	}
 	return nil
+}
+
+// repayable are the live effects of a case that something else can give or take back.
+func repayable(c recon.Case) []recon.Effect {
+	var own []recon.Effect
+	for _, e := range c.Effects {
+		if e.Owner == string(c.Operation.ID) && e.Status.Live() && e.Kind != "refund" {
+			own = append(own, e)
+		}
+	}
+	return own
 }

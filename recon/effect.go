@@ -95,6 +95,10 @@ func (e Effect) Ref() EffectRef {
 	return EffectRef{Source: e.Source, Account: e.Account, Mode: e.Mode, Kind: e.Kind, ID: e.ID}
 }
 
+// Lost reports whether the effect is a dispute that was lost: the customer's bank took the
+// money of its parents back for good.
+func (e Effect) Lost() bool { return e.Kind == "dispute" && e.Status == EffectFailed }
+
 // Under reports whether parent is one of the objects that the effect hangs under.
 func (e Effect) Under(parent string) bool {
 	if e.Parent == parent {

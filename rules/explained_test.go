@@ -59,3 +59,30 @@ func TestARefundOfASingleEffectExplainsNothing(t *testing.T) {
 		t.Errorf("judged %+v", j)
 	}
 }
+
+func TestAPaymentWhoseDisputesWereLostIsReversed(t *testing.T) {
+	t.Parallel()
+	dispute := func(change ...func(*recon.Effect)) recon.Effect {
+		return refundOf("ch_1", append([]func(*recon.Effect){status(recon.EffectFailed), func(e *recon.Effect) {
+			e.ID, e.Kind, e.CausedBy = "dp_1", "dispute", "ch_1"
+		}}, change...)...)
+	}
+	closed := func(d ...recon.Effect) *builder {
+		return charged().state(recon.Succeeded).op(func(o *recon.Operation) { o.EffectID = "ch_1" }).effects(charge("ch_1")).effects(d...)
+	}
+	demand(t, closed(dispute()).decide(late), wants{"reversed", recon.ManualReview, "", kinds(recon.FindReversed)})
+	if j := closed(dispute()).judge(late, rules.PlaceSeen); j.Class != rules.ClassReversed {
+		t.Errorf("judged %+v", j)
+	}
+	for name, d := range map[string]recon.Effect{
+		"open":            dispute(status(recon.InFlight)),
+		"won":             dispute(status(recon.Completed)),
+		"of a part":       dispute(amount(4100)),
+		"of another mode": dispute(func(e *recon.Effect) { e.Mode = "test" }),
+		"of another one":  dispute(func(e *recon.Effect) { e.Parent = "ch_2" }),
+	} {
+		if got := closed(d).decide(late); got.To != recon.Succeeded || len(got.Findings) != 0 {
+			t.Errorf("a dispute %s: %+v", name, got)
+		}
+	}
+}

@@ -73,7 +73,7 @@ func (v *view) sortMatches() {
 		// A failed operation is contradicted by proof only: "it exists already" is a
 		// common reason of a failure, and the effect is then somebody else's.
 		if m.Certainty == recon.Proof || m.Certainty == recon.StrongSign && v.c.Operation.State != recon.Failed {
-			v.linked = append(v.linked, pair{m, e})
+			v.linked = append(v.linked, pair{m, v.asItStands(e)})
 		} else {
 			v.hints = append(v.hints, pair{m, e})
 		}

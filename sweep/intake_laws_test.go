@@ -272,6 +272,42 @@ func TestAPayoutThatFailsAfterItWasPaidReopensItsOperation(t *testing.T) {
 	h.wantKinds("reversed")
 }
 
+func TestALostDisputeReversesThePaymentThatItTookBack(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	h.exec(`INSERT INTO reconciler.policies (tenant, action, version, body, created_at)
+		SELECT tenant, 'charge.create', 1, body || '{"effect": "payment_intent"}', created_at FROM reconciler.policies`)
+	h.call("open_operation", map[string]any{
+		"action": "charge.create", "target": "order:1", "id": "op_pay", "amount": 5000, "currency": "EUR", "request": map[string]any{},
+	})
+	claim := h.call("claim_operation", map[string]any{"operation_id": "op_pay", "holder": "agent"})
+	h.call("finish_attempt", map[string]any{"operation_id": "op_pay", "token": claim["token"], "class": "succeeded", "effect_id": "pi_1"})
+	h.post2(h.event("evt_0", "payment_intent.succeeded", map[string]any{
+		"id": "pi_1", "object": "payment_intent", "amount": 5000, "amount_received": 5000, "currency": "eur", "status": "succeeded", "livemode": true,
+		"metadata": map[string]any{testMarker: "op_pay"}, "created": monday.Unix(), "customer": nil, "invoice": nil, "latest_charge": "ch_1",
+		"last_payment_error": nil, "cancellation_reason": nil, "application": nil, "canceled_at": nil,
+	}))
+	h.take()
+	h.wantState(intent{id: "op_pay"}, recon.Succeeded)
+	for n, told := range []struct {
+		typ, status string
+		want        recon.State
+	}{
+		{"charge.dispute.created", "needs_response", recon.Succeeded}, {"charge.dispute.closed", "lost", recon.ManualReview},
+		{"charge.dispute.funds_withdrawn", "lost", recon.ManualReview},
+	} {
+		h.pass(24 * time.Hour)
+		h.post2(h.event(fmt.Sprintf("evt_d%d", n), told.typ, map[string]any{
+			"id": "dp_1", "object": "dispute", "amount": 5000, "currency": "eur", "status": told.status, "charge": "ch_1", "payment_intent": "pi_1",
+			"metadata": map[string]any{}, "created": monday.Unix() + 1, "reason": "fraudulent", "livemode": true, "balance_transactions": []any{},
+		}))
+		h.take()
+		h.wantState(intent{id: "op_pay"}, told.want)
+	}
+	h.wantKinds("reversed")
+}
+
 func TestB53_AClosedOperationThatTurnedWithoutAnEventIsFoundByTheLadder(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)
