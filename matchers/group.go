@@ -194,7 +194,9 @@ func (p *pairer) each(g *grouping, members []int32, judge func(*recon.Effect, *r
 		in := p.group(g, members, ours)
 		more := judge(p.effects[e], in)
 		for _, o := range members {
-			links = append(links, p.groupLink(g, o, e, in, more, false))
+			l := p.groupLink(g, o, e, in)
+			l.Differences = slices.Concat(more, l.Differences)
+			links = append(links, l)
 		}
 	}
 	return links
@@ -211,7 +213,9 @@ func (p *pairer) parts(g *grouping, members, live []int32, ours sum) []Link {
 		for rest := p.effects[e].Money.Minor; rest > 0; {
 			share := min(rest, left)
 			in.Shares[next] += share
-			links = append(links, p.groupLink(g, members[next], e, in, nil, true))
+			part := p.groupLink(g, members[next], e, in)
+			part.Part = true
+			links = append(links, part)
 			rest, left = rest-share, left-share
 			if left == 0 && next+1 < len(members) {
 				next++
@@ -223,7 +227,7 @@ func (p *pairer) parts(g *grouping, members, live []int32, ours sum) []Link {
 		if !p.effects[e].Status.Live() && len(links) < len(members)*maxGroupEffects {
 			in := p.group(g, members, ours)
 			for _, o := range members {
-				links = append(links, p.groupLink(g, o, e, in, nil, false))
+				links = append(links, p.groupLink(g, o, e, in))
 			}
 		}
 	}
@@ -243,10 +247,9 @@ func (p *pairer) group(g *grouping, members []int32, ours sum) *recon.Group {
 
 // groupLink is one pair of a group. Amounts are compared as sums, and a target or a key
 // of one operation says nothing of an effect that stands for several.
-func (p *pairer) groupLink(g *grouping, o, e int32, in *recon.Group, more []recon.Difference, part bool) Link {
+func (p *pairer) groupLink(g *grouping, o, e int32, in *recon.Group) Link {
 	l := Link{
-		Operation: int(o), Effect: int(e), Basis: recon.OnReference, Certainty: recon.Proof, Group: in, Part: part,
-		Differences: slices.Clone(more),
+		Operation: int(o), Effect: int(e), Basis: recon.OnReference, Certainty: recon.Proof, Group: in,
 	}
 	for _, d := range differences(p.operations[o], p.effects[e], p.termsFor(int(o))) {
 		switch d.Field {

@@ -245,56 +245,6 @@ func (s *sieve) learnAgain(in *compareInput) bool {
 	return true
 }
 
-// countKinds is newKinds for rows. Effects that several lines tell of are counted line by
-// line, or as again says, once it is known what they say together.
-func (s *sieve) countKinds(again []*recon.Effect) kindCount {
-	k := kindCount{kinds: map[recon.SourceName]map[string]bool{}, named: map[brief]map[string]int{}, format: s.o.EffectsFormat}
-	several := false
-	s.eachCounted(again, func(e *effectRow) {
-		source := recon.SourceName(s.theirs.sources.texts[e.source])
-		if k.kinds[source] == nil {
-			k.kinds[source] = map[string]bool{}
-		}
-		k.kinds[source][s.theirs.kinds.texts[e.kind]] = true
-		several = several || len(k.kinds[source]) > 1
-	})
-	if !several {
-		return k
-	}
-	byID, byKey := s.finders()
-	s.eachCounted(again, func(e *effectRow) {
-		o := byID.find(e.reference)
-		if o < 0 {
-			o = byKey.find(e.key)
-		}
-		if o < 0 {
-			return
-		}
-		b := s.ours.briefOf[s.operations.at(o).brief]
-		if string(b.source) != s.theirs.sources.texts[e.source] {
-			return
-		}
-		if k.named[b] == nil {
-			k.named[b] = map[string]int{}
-		}
-		k.named[b][s.theirs.kinds.texts[e.kind]]++
-	})
-	return k
-}
-
-// eachCounted gives the rows of effects, those of repeated ones as again has them.
-func (s *sieve) eachCounted(again []*recon.Effect, take func(*effectRow)) {
-	for i := range int32(s.effects.n) {
-		if e := s.effects.at(i); again == nil || !s.repeated[e.id] {
-			take(e)
-		}
-	}
-	for _, e := range again {
-		row := s.theirs.effect(e)
-		take(&row)
-	}
-}
-
 // finders finds operations by id and by key.
 func (s *sieve) finders() (byID, byKey *finder) {
 	byID = newFinder(s.operations.n, func(i int32) uint64 { return s.operations.at(i).id })
