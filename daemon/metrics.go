@@ -60,8 +60,11 @@ func newMetrics(c *config.Config) *metrics {
 		unknown: histogram("unknown_duration_seconds", "How long operations were unknown until a sweep concluded, by the state that they got.",
 			longBuckets, "source", "outcome"),
 	}
-	m.registry.MustRegister(m.gauges, m.looks, m.requests, m.notices, m.inbox, m.takenIn, m.unmatched, m.runs, m.unknown)
+	limit := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "provider_requests_per_second_limit",
+		Help: "How many requests a second to the source's provider each process allows itself; 0: as many as it likes."}, []string{"source"})
+	m.registry.MustRegister(limit, m.gauges, m.looks, m.requests, m.notices, m.inbox, m.takenIn, m.unmatched, m.runs, m.unknown)
 	for _, s := range c.Sources {
+		limit.WithLabelValues(string(s.Name)).Set(s.Sheet.PerSecond)
 		for _, o := range outcomes {
 			for _, a := range s.Sheet.Abilities {
 				m.looks.WithLabelValues(string(s.Name), string(a.Method), string(o))
