@@ -47,7 +47,7 @@ func NewAudit(c *config.Config, source config.Source, l *ledger.Ledger, watch co
 func recovery(c *config.Config, a *sweep.Audit, l *ledger.Ledger, feeder sweep.FeedSource) func(context.Context, func() time.Time) (sweep.Recovered, error) {
 	return func(ctx context.Context, now func() time.Time) (sweep.Recovered, error) {
 		box := inbox.Open(l)
-		read, err := readFeed(ctx, l, a.Holder, &sweep.Recovery{Inbox: box, Source: feeder, Look: a.Watch.Look}, now)
+		read, err := readFeed(ctx, l, a.Holder, &sweep.Recovery{Inbox: box, Source: feeder, Oldest: l.FirstOpened, Look: a.Watch.Look}, now)
 		if err != nil {
 			return read, err
 		}

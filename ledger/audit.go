@@ -186,6 +186,22 @@ func PlaceOf(e recon.Effect) AuditPlace {
 	return AuditPlace{At: e.CreatedAt, System: e.System, Account: e.Account, Mode: e.Mode, ID: e.ID}
 }
 
+const firstOpenedSQL = `
+SELECT o.created_at FROM reconciler.operations o WHERE o.tenant = $1 AND o.source = $2
+ORDER BY o.created_at LIMIT 1`
+
+// FirstOpened is when the oldest operation of a source was opened, zero where it has none.
+func (l *Ledger) FirstOpened(ctx context.Context, source recon.SourceName) (time.Time, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	var at time.Time
+	err := l.pool.QueryRow(ctx, firstOpenedSQL, l.tenant, string(source)).Scan(&at)
+	if isNoRows(err) {
+		return time.Time{}, nil
+	}
+	return at.UTC(), l.fault("find the oldest operation of "+string(source), err)
+}
+
 //go:embed sql/audit_named.sql
 var auditNamedSQL string
 

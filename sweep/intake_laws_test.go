@@ -368,6 +368,22 @@ func TestB51_MissedDeliveriesAreRecoveredFromTheProvidersOwnList(t *testing.T) {
 	}
 }
 
+func TestTheFirstReadingOfAFeedReachesBackToTheOldestOperation(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	recovery := &Recovery{Inbox: h.inbox, Source: h.source, Oldest: h.ledger.FirstOpened}
+	h.down = true
+	i := refund(1)
+	h.happen(i, h.lose(i))
+	h.pass(5 * 24 * time.Hour)
+	read, err := recovery.Run(t.Context(), h.now)
+	if err != nil || read.New() == 0 {
+		t.Fatalf("%+v, %v", read, err)
+	}
+	h.take()
+	h.wantState(i, recon.Succeeded)
+}
+
 func TestARecoveryThatBreaksOffGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)

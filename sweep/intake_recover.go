@@ -10,7 +10,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/sources"
 )
 
-// firstFeedReach is how far back a feed is read that was never read before.
+// firstFeedReach is how far back a feed is read that was never read before, at least.
 const firstFeedReach = 24 * time.Hour
 
 // FeedInbox is what reading a feed asks of the inbox.
@@ -35,6 +35,10 @@ type FeedSource interface {
 type Recovery struct {
 	Inbox  FeedInbox
 	Source FeedSource
+	// Oldest gives when the oldest operation of a source was opened, zero where there is
+	// none: a feed that was never read is read from there, since what came before concerns
+	// nobody. Nil: from a day ago.
+	Oldest func(context.Context, recon.SourceName) (time.Time, error)
 	// Look is told of every page; nil: nobody is.
 	Look func(recon.Look)
 }
@@ -84,7 +88,9 @@ func (r *Recovery) feed(ctx context.Context, a recon.Account, now func() time.Ti
 		return err
 	}
 	if !known {
-		place.ReadTo = at.Add(-firstFeedReach)
+		if place.ReadTo, err = r.first(ctx, at); err != nil {
+			return err
+		}
 	}
 	if !place.To.IsZero() {
 		read, err := r.window(ctx, &place, now, out)
@@ -106,6 +112,22 @@ func (r *Recovery) feed(ctx context.Context, a recon.Account, now func() time.Ti
 	place.To = at
 	_, err = r.window(ctx, &place, now, out)
 	return err
+}
+
+// first is where a feed is read from that was never read.
+func (r *Recovery) first(ctx context.Context, at time.Time) (time.Time, error) {
+	from := at.Add(-firstFeedReach)
+	if r.Oldest == nil {
+		return from, nil
+	}
+	oldest, err := r.Oldest(ctx, r.Source.Name())
+	if err != nil || oldest.IsZero() {
+		return from, err
+	}
+	if oldest = oldest.Add(-recon.ClockSkew); oldest.Before(from) {
+		from = oldest
+	}
+	return from, nil
 }
 
 // window reads a feed's window from its cursor, and reports whether it came to its end.
