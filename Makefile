@@ -35,6 +35,10 @@ test: deps ## Run every test, on a PostgreSQL that is started for them and ends 
 	$(GO) test $(RACE) -vet=off -shuffle=on -timeout=8m $(PKG)
 	$(if $(filter ./...,$(PKG)),$(GO) -C sources/stripe/mocktest test -vet=off -shuffle=on ./...)
 
+.PHONY: e2e
+e2e: deps ## See the alerts fire and the dashboard's queries answered by a real Prometheus and Alertmanager
+	$(GO) -C deploy/e2e test -vet=off -count=1 -timeout=4m ./...
+
 .PHONY: deps
 deps: database ## Find the programs of PostgreSQL and Prometheus; root on Debian and Ubuntu gets them installed
 	@tools/prometheus
@@ -50,6 +54,8 @@ lint: ## Check form, dead code, the rules of the house and what is generated
 .PHONY: generate
 generate: ## Make the generated files again
 	$(GO) generate ./...
+	$(GO) -C deploy/e2e run ./dashboard >deploy/grafana/dashboards/reconciler.json.new
+	mv deploy/grafana/dashboards/reconciler.json.new deploy/grafana/dashboards/reconciler.json
 
 .PHONY: fuzz
 fuzz: ## Run each fuzz test for FUZZTIME (10s)
