@@ -109,7 +109,6 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 	d.ready.Store(true)
 	life.started("waking findings", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.wake(ctx, l) }))
 	life.started("snapshots", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.snapshots(ctx, l) }))
-	life.started("housekeeping", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.housekeeping(ctx, l) }))
 	if err := d.deliver(ctx, life, l); err != nil {
 		return err
 	}

@@ -177,7 +177,7 @@ func (d *daemon) prompts(ctx context.Context, l *ledger.Ledger) (map[recon.Sourc
 			return nil, fmt.Errorf("open source %s: %w", source.Name, err)
 		}
 		s.Holder, s.Log, s.Watch = d.Holder, d.Log, d.metrics.watch(source.Name)
-		j := &job{daemon: d, name: runSweep + "/" + string(source.Name), run: s.Run, ctx: ctx}
+		j := &job{daemon: d, name: runSweep + "/" + string(source.Name), run: sweeping(s.Run), ctx: ctx}
 		all[source.Name] = &prompt{job: j, source: source.Name, rung: make(chan struct{}, 1)}
 	}
 	return all, nil
@@ -193,10 +193,10 @@ func (p *prompt) serve(ctx context.Context) {
 		case <-p.rung:
 		}
 		began := time.Now()
-		var out sweep.Outcome
+		var out told
 		now, err := Clock(ctx, p.ledger.Load())
 		if err == nil {
-			out, err = p.run(ctx, sweep.Options{Now: now})
+			out, err = p.attempt(ctx, sweep.Options{Now: now})
 		}
 		if ctx.Err() == nil {
 			p.report(ctx, out, err, time.Since(began))
@@ -236,7 +236,7 @@ func (d *daemon) recoverMissed(ctx context.Context, box *inbox.Store, l *ledger.
 
 // recoverFrom reads one source's events and says what came of it.
 func (d *daemon) recoverFrom(ctx context.Context, box *inbox.Store, l *ledger.Ledger, source sweep.FeedSource, now func() time.Time) error {
-	out, err := readFeed(ctx, l, d.Holder, &sweep.Recovery{Inbox: box, Source: source, Look: d.metrics.watch(source.Name()).Look}, now)
+	out, err := readFeed(ctx, l, d.Holder, &sweep.Recovery{Inbox: box, Source: source, Oldest: l.FirstOpened, Look: d.metrics.watch(source.Name()).Look}, now)
 	for _, u := range out.Unseen {
 		d.Log.Warn("events that were not seen", "source", string(u.Source), "from", u.From, "to", u.To, "why", u.Why)
 	}
@@ -250,21 +250,15 @@ func (d *daemon) recoverFrom(ctx context.Context, box *inbox.Store, l *ledger.Le
 // readFeed reads a source's feed under the place of its run, so that two processes do not
 // read the same. Where another one does so now, that is enough.
 func readFeed(ctx context.Context, l *ledger.Ledger, holder string, r *sweep.Recovery, now func() time.Time) (sweep.Recovered, error) {
-	run, err := l.BeginRun(ctx, ledger.RunStart{Name: "recover/" + string(r.Source.Name()), Holder: holder, TTL: recoverTTL})
+	var out sweep.Recovered
+	err := inPlace(ctx, l, ledger.RunStart{Name: "recover/" + string(r.Source.Name()), Holder: holder}, func(ctx context.Context) (any, error) {
+		var err error
+		out, err = r.Run(ctx, now)
+		return nil, err
+	})
 	var running *ledger.RunningError
 	if errors.As(err, &running) {
-		return sweep.Recovered{}, nil
+		return out, nil
 	}
-	if err != nil {
-		return sweep.Recovered{}, err
-	}
-	out, err := r.Run(ctx, now)
-	end := ledger.RunEnd{Outcome: ledger.RunDone}
-	if err != nil {
-		end.Outcome, end.Error = ledger.RunFailed, err.Error()
-	}
-	return out, errors.Join(err, l.FinishRun(context.WithoutCancel(ctx), run, end))
+	return out, err
 }
-
-// recoverTTL is how long a reading that shows no sign of life keeps its place.
-const recoverTTL = 10 * time.Minute

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -101,34 +100,5 @@ func TestCountersSurviveARestart(t *testing.T) {
 			t.Error("the restarted process does not count the 3 operations that were opened")
 		}
 		r.await("/metrics", 200, `^reconciler_operations_opened_total\{action="refund.create",source="stripe-main"\} 3$`)
-	}
-}
-
-func TestHousekeepingIsARunOfItsHour(t *testing.T) {
-	t.Parallel()
-	url := pgtest.URL(t, pgtest.SimulatedTime(time.Date(2026, 3, 2, 9, 59, 0, 0, time.UTC)))
-	l, err := ledger.Open(t.Context(), ledger.Options{URL: url})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(l.Close)
-	var ran []bool
-	for i, at := range []time.Duration{0, 30 * time.Second, time.Minute, 2 * time.Minute} {
-		if err := l.SetSimulatedTime(t.Context(), time.Date(2026, 3, 2, 9, 59, 0, 0, time.UTC).Add(at)); err != nil {
-			t.Fatal(err)
-		}
-		d := &daemon{Options: Options{Holder: fmt.Sprint("replica-", i%2)}}
-		did, err := d.keepHouse(t.Context(), l)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ran = append(ran, did)
-	}
-	if !slices.Equal(ran, []bool{true, false, true, false}) {
-		t.Errorf("ran %v, want once before and once after ten o'clock", ran)
-	}
-	runs, err := l.LastRuns(t.Context(), runHousekeeping, 10)
-	if err != nil || len(runs) != 2 || runs[0].Outcome != ledger.RunDone || runs[0].Tick != "2026-03-02T10:00 UTC" {
-		t.Errorf("runs %+v, %v", runs, err)
 	}
 }

@@ -192,12 +192,13 @@ func TestALongRunGivesItsSourceBackBetweenSlices(t *testing.T) {
 	run := sliced(func(_ context.Context, o sweep.Options) (sweep.Outcome, error) {
 		ticks = append(ticks, o.Tick)
 		if len(ticks) == 1 {
-			return sweep.Outcome{Claimed: o.Limit}, nil
+			return sweep.Outcome{Claimed: o.Limit, Kept: o.Limit}, nil
 		}
-		return sweep.Outcome{Claimed: 3}, nil
+		return sweep.Outcome{Claimed: 3, Kept: 2, Succeeded: 1}, nil
 	})
-	if _, err := run(t.Context(), sweep.Options{Tick: "2026-03-02T04:00 UTC"}); err != nil {
-		t.Fatal(err)
+	sum, err := run(t.Context(), sweep.Options{Tick: "2026-03-02T04:00 UTC"})
+	if err != nil || sum.Claimed != slice+3 || sum.Kept != slice+2 || sum.Succeeded != 1 {
+		t.Fatalf("%+v, %v", sum, err)
 	}
 	if diff := cmp.Diff([]string{"2026-03-02T04:00 UTC", ""}, ticks); diff != "" {
 		t.Errorf("ticks (-want +got):\n%s", diff)

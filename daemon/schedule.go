@@ -2,14 +2,12 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
-	"sync"
 	"time"
 
 	"github.com/robfig/cron/v3"
+	"golang.org/x/time/rate"
 
 	"github.com/seed-1c4f4dc2/reconciler/config"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
@@ -21,23 +19,14 @@ const (
 	maxRun = time.Hour
 	// maxAudit bounds an audit, which lists and judges a whole window.
 	maxAudit = 12 * time.Hour
-	// startJitter spreads the ticks of replicas, so that they do not all ask for the same
-	// row at the same moment.
-	startJitter = 300 * time.Millisecond
+	// lookAtSchedule is how often each job looks whether it is due. Between due times that
+	// costs nothing but the look.
+	lookAtSchedule = time.Second
 )
 
-// job is one scheduled run of one source.
-type job struct {
-	*daemon
-	name string // sweep/stripe-main, as in the ledger
-	spec config.Spec
-	run  func(context.Context, sweep.Options) (sweep.Outcome, error)
-	most time.Duration   // how long a run may take; 0: maxRun
-	ctx  context.Context // of the schedule: its end is that of a run under way
-}
-
-// schedule starts cron. The last tick is run at once: if it was missed while nobody
-// ran, it is made up for, and else it is a row already.
+// schedule starts cron, which makes the jobs look whether they are due. The last tick is
+// run at once: if it was missed while nobody ran, it is made up for, and else it is a row
+// already.
 func (d *daemon) schedule(ctx context.Context, life *lifecycle, l *ledger.Ledger) error {
 	// Runs are told to end together with the schedule, not with the signal: parts stop in
 	// their order.
@@ -47,25 +36,16 @@ func (d *daemon) schedule(ctx context.Context, life *lifecycle, l *ledger.Ledger
 		cancel()
 		return err
 	}
-	logger := cronLogger{d.Log}
-	c := cron.New(cron.WithLogger(logger), cron.WithLocation(time.UTC),
-		cron.WithChain(cron.Recover(logger), cron.SkipIfStillRunning(logger)))
-	var first sync.WaitGroup
+	c := cron.New(cron.WithLogger(cron.DiscardLogger), cron.WithChain(guards(d.Log)...))
 	for _, j := range jobs {
-		// Through cron's wrapper, so that it never overlaps the next tick.
-		first.Go(c.Entry(c.Schedule(j.spec, j)).WrappedJob.Run)
+		c.Schedule(cron.Every(lookAtSchedule), j)
 	}
 	c.Start()
 	life.started("schedule", func(ctx context.Context) error {
-		ticks, all := c.Stop(), make(chan struct{}) // no new ticks
-		cancel()                                    // a run under way ends after its step and gives its place back
-		go func() {
-			defer close(all)
-			<-ticks.Done()
-			first.Wait()
-		}()
+		ended := c.Stop() // no new looks
+		cancel()          // a run under way ends after its step and gives its place back
 		select {
-		case <-all:
+		case <-ended.Done():
 			return nil
 		case <-ctx.Done():
 			return ctx.Err()
@@ -74,9 +54,16 @@ func (d *daemon) schedule(ctx context.Context, life *lifecycle, l *ledger.Ledger
 	return nil
 }
 
-// jobs are the scheduled runs of all sources.
+// guards stand around every look. Their order matters: the one that lets no look overlap
+// another must see it end also where it panics, or it lets no look through ever again.
+func guards(log *slog.Logger) []cron.JobWrapper {
+	return []cron.JobWrapper{cron.SkipIfStillRunning(cron.DiscardLogger), cron.Recover(cronLogger{log})}
+}
+
+// jobs are the scheduled runs: those of each source, and those of the ledger.
 func (d *daemon) jobs(ctx context.Context, l *ledger.Ledger) ([]*job, error) {
-	var jobs []*job
+	warn := &rate.Sometimes{Interval: time.Minute}
+	jobs := []*job{{daemon: d, name: runHousekeeping, spec: config.Hourly(), run: d.keepsHouse(l), most: maxRun, ctx: ctx, warn: warn}}
 	for _, source := range d.Config.Sources {
 		s, err := NewSweep(d.Config, source, l, d.metrics.requested(source.Name))
 		if err != nil {
@@ -84,10 +71,10 @@ func (d *daemon) jobs(ctx context.Context, l *ledger.Ledger) ([]*job, error) {
 		}
 		s.Holder, s.Log, s.Watch = d.Holder, d.Log, d.metrics.watch(source.Name)
 		for _, r := range scheduled(d.Config) {
-			j := &job{daemon: d, name: r.name + "/" + string(source.Name), spec: r.spec, run: s.Run, ctx: ctx}
+			j := &job{daemon: d, name: r.name + "/" + string(source.Name), spec: r.spec, run: sweeping(s.Run), most: maxRun, ctx: ctx, warn: warn}
 			switch r.name {
 			case runReverify:
-				j.run = sliced(s.Reverify)
+				j.run = sweeping(sliced(s.Reverify))
 			case runAudit:
 				if j.run, err = d.audits(source, l); err != nil {
 					return nil, err
@@ -100,48 +87,80 @@ func (d *daemon) jobs(ctx context.Context, l *ledger.Ledger) ([]*job, error) {
 	return jobs, nil
 }
 
+// sweeping makes a run of the schedule from one that tells of operations.
+func sweeping(run func(context.Context, sweep.Options) (sweep.Outcome, error)) func(context.Context, sweep.Options) (told, error) {
+	return func(ctx context.Context, o sweep.Options) (told, error) {
+		out, err := run(ctx, o)
+		return told{
+			changed: out.Claimed > 0, blind: out.Blind, why: out.BlindReason,
+			attrs: []any{"claimed", out.Claimed, "succeeded", out.Succeeded, "failed", out.Failed,
+				"released", out.Released, "manual_review", out.ManualReview, "kept", out.Kept, "blind", out.Blind,
+				"lost", out.Lost, "set_aside", out.SetAside, "provider_calls", out.ProviderCalls},
+		}, err
+	}
+}
+
 // slice is how many closed operations are looked at before the source is given back:
 // open ones go before them, and wait for it meanwhile.
 const slice = 2000
 
-// sliced does a run in slices, until nothing is due. The tick is that of the first.
+// sliced does a run in slices, until nothing is due, and tells of all of them. The tick is
+// that of the first.
 func sliced(run func(context.Context, sweep.Options) (sweep.Outcome, error)) func(context.Context, sweep.Options) (sweep.Outcome, error) {
 	return func(ctx context.Context, o sweep.Options) (sweep.Outcome, error) {
 		o.Limit = slice
+		var sum sweep.Outcome
 		for {
 			out, err := run(ctx, o)
+			plus(&sum, out)
 			if err != nil || out.Claimed < slice {
-				return out, err
+				return sum, err
 			}
 			o.Tick = ""
 			select {
 			case <-ctx.Done():
-				return out, ctx.Err()
+				return sum, ctx.Err()
 			case <-time.After(time.Second):
 			}
 		}
 	}
 }
 
+// plus adds what a slice did to what those before it did, as far as it is told.
+func plus(sum *sweep.Outcome, o sweep.Outcome) {
+	sum.Claimed += o.Claimed
+	sum.Succeeded += o.Succeeded
+	sum.Failed += o.Failed
+	sum.Released += o.Released
+	sum.ManualReview += o.ManualReview
+	sum.Kept += o.Kept
+	sum.Blind += o.Blind
+	sum.Lost += o.Lost
+	sum.SetAside += o.SetAside
+	sum.ProviderCalls += o.ProviderCalls
+	if o.BlindReason != "" {
+		sum.BlindReason = o.BlindReason
+	}
+}
+
 // audits gives the audit of a source, as a run of the schedule. It has a client of its own:
 // a source serves one run at a time.
-func (d *daemon) audits(source config.Source, l *ledger.Ledger) (func(context.Context, sweep.Options) (sweep.Outcome, error), error) {
+func (d *daemon) audits(source config.Source, l *ledger.Ledger) (func(context.Context, sweep.Options) (told, error), error) {
 	a, err := NewAudit(d.Config, source, l, d.metrics.requested(source.Name))
 	if err != nil {
 		return nil, fmt.Errorf("open source %s for audits: %w", source.Name, err)
 	}
 	a.Holder, a.Log, a.Watch = d.Holder, d.Log, d.metrics.watch(source.Name)
-	return func(ctx context.Context, o sweep.Options) (sweep.Outcome, error) {
+	return func(ctx context.Context, o sweep.Options) (told, error) {
 		r, err := a.Run(ctx, sweep.AuditOptions{Now: o.Now, Tick: o.Tick})
 		if err != nil {
-			return sweep.Outcome{}, err
+			return told{}, err
 		}
 		for _, u := range r.Unseen {
 			d.Log.Warn("not seen by the audit", "source", string(u.Source), "from", u.From, "to", u.To, "why", u.Why)
 		}
-		d.Log.Info("accounted", "source", string(source.Name), "from", r.Window.From, "to", r.Window.To,
-			"operations", r.Operations, "effects", r.Effects, "findings", len(r.Findings), "unseen", len(r.Unseen))
-		return sweep.Outcome{}, nil
+		return told{changed: true, attrs: []any{"from", r.Window.From, "to", r.Window.To,
+			"operations", r.Operations, "effects", r.Effects, "findings", len(r.Findings), "unseen", len(r.Unseen)}}, nil
 	}, nil
 }
 
@@ -167,62 +186,6 @@ func scheduled(c *config.Config) []scheduledRun {
 	return list
 }
 
-// Run does what is due now. Cron calls it, and it never runs twice at once.
-func (j *job) Run() {
-	most := maxRun
-	if j.most > 0 {
-		most = j.most
-	}
-	ctx, cancel := context.WithTimeout(j.ctx, most)
-	defer cancel()
-	select {
-	case <-ctx.Done():
-		return
-	case <-time.After(rand.N(startJitter)):
-	}
-	due := lastDue(j.spec, time.Now())
-	if due.IsZero() {
-		return
-	}
-	began := time.Now()
-	var out sweep.Outcome
-	now, err := Clock(ctx, j.ledger.Load())
-	if err == nil {
-		out, err = j.run(ctx, sweep.Options{Now: now, Tick: j.spec.Tick(due)})
-	}
-	j.report(ctx, out, err, time.Since(began))
-}
-
-// report logs how a run went. That another replica has the place is how replicas share
-// the work, and no fault.
-func (j *job) report(ctx context.Context, out sweep.Outcome, err error, took time.Duration) {
-	var running *ledger.RunningError
-	var tick *ledger.TickError
-	var held *ledger.HeldError
-	switch {
-	case errors.As(err, &running), errors.As(err, &tick), errors.As(err, &held):
-		j.Log.Debug("left to another", "run", j.name, "reason", err.Error())
-		return
-	case err != nil && j.ctx.Err() != nil:
-		j.Log.Info("stopped in the middle", "run", j.name)
-	case err != nil:
-		j.Log.Error("run failed", "run", j.name, "error", err.Error())
-	}
-	j.metrics.ran(j.name, took)
-	if err == nil {
-		level := slog.LevelDebug
-		if out.Claimed > 0 {
-			level = slog.LevelInfo
-		}
-		if out.BlindReason != "" {
-			j.Log.WarnContext(ctx, "could not look", "run", j.name, "operations", out.Blind, "reason", out.BlindReason)
-		}
-		j.Log.Log(ctx, level, "run done", "run", j.name, "claimed", out.Claimed, "succeeded", out.Succeeded, "failed", out.Failed,
-			"released", out.Released, "manual_review", out.ManualReview, "kept", out.Kept, "blind", out.Blind,
-			"lost", out.Lost, "set_aside", out.SetAside, "provider_calls", out.ProviderCalls, "took", took.Round(time.Millisecond).String())
-	}
-}
-
 // lastDue is the newest due time at or before now; zero when there was none within a
 // year. A schedule only knows what comes next, so it is asked from ever further back.
 func lastDue(spec config.Spec, now time.Time) time.Time {
@@ -238,10 +201,10 @@ func lastDue(spec config.Spec, now time.Time) time.Time {
 	return time.Time{}
 }
 
-// cronLogger hands cron's words to ours.
+// cronLogger hands cron's words about panics to ours.
 type cronLogger struct{ log *slog.Logger }
 
-func (l cronLogger) Info(msg string, args ...any) { l.log.Debug("schedule: "+msg, args...) }
+func (l cronLogger) Info(string, ...any) {}
 
 func (l cronLogger) Error(err error, msg string, args ...any) {
 	l.log.Error("schedule: "+msg, append(args, "error", err.Error())...)
