@@ -23,8 +23,8 @@ const (
 	maxDelivery = 1 << 20
 	// maxDeliveries bounds the bodies that are held at once.
 	maxDeliveries = 256
-	// deliveriesPerSecond is what one source may deliver, on average and at once. Above it
-	// the provider is told to send again, which it does.
+	// deliveriesPerSecond is what the provider of one source may deliver, on average and at
+	// once. Above it the provider is told to send again, which it does.
 	deliveriesPerSecond = 3000
 	// storeWithin bounds the storing of one delivery. Providers wait ten seconds and more.
 	storeWithin = 8 * time.Second
@@ -149,9 +149,6 @@ func (h *webhooks) absent(name string) string {
 
 // take does all of a delivery and says how it is counted.
 func (h *webhooks) take(ctx context.Context, to *receiver, w http.ResponseWriter, r *http.Request) (string, error) {
-	if !to.limit.Allow() {
-		return "", &refused{http.StatusTooManyRequests, deliveryLimited, "too many deliveries: send it again later"}
-	}
 	select {
 	case h.places <- struct{}{}:
 		defer func() { <-h.places }()
@@ -166,6 +163,10 @@ func (h *webhooks) take(ctx context.Context, to *receiver, w http.ResponseWriter
 	event, err := to.verified(r.Header, body, at)
 	if err != nil {
 		return "", err
+	}
+	// After the signature: what anybody can forge must not spend what the provider may send.
+	if !to.limit.Allow() {
+		return "", &refused{http.StatusTooManyRequests, deliveryLimited, "too many deliveries: send it again later"}
 	}
 	return h.store(ctx, inbox.Delivery{Event: event, At: at, Foreign: !to.sheet.Has(event.Account, event.Mode)})
 }

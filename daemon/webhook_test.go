@@ -289,35 +289,67 @@ func TestB52_NothingIsAcknowledgedWhileTheDatabaseIsAway(t *testing.T) {
 	wantInbox(t, box(t, direct), map[string]inbox.State{"evt_1": "", "evt_2": ""})
 }
 
-func TestTooManyDeliveriesAreToldToComeLater(t *testing.T) {
-	t.Parallel()
+// unopened is where deliveries come to before the inbox is open: what passes is answered 503.
+func unopened(t *testing.T) (*webhooks, *receiver) {
+	t.Helper()
 	c := hookedConfig(t, "http://127.0.0.1:1")
 	all, err := receivers(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	d := &daemon{Options: Options{Config: c, Log: slog.New(slog.DiscardHandler)}, metrics: newMetrics(c), bell: newBell(), receivers: all}
-	h := d.webhooks()
-	for name, hinder := range map[string]func(){
-		"by the second": func() { all["stripe-main"].limit = rate.NewLimiter(0, 0) },
-		"at once": func() {
-			all["stripe-main"].limit = rate.NewLimiter(rate.Inf, 1)
+	return d.webhooks(), all["stripe-main"]
+}
+
+// to hands a delivery over without a network between.
+func (d delivery) to(t *testing.T, h *webhooks) *recorder {
+	t.Helper()
+	w := &recorder{header: http.Header{}}
+	req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, "/webhooks/stripe-main", bytes.NewReader(d.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Stripe-Signature", d.header())
+	req.SetPathValue("source", "stripe-main")
+	h.ServeHTTP(w, req)
+	return w
+}
+
+func TestTooManyDeliveriesAreToldToComeLater(t *testing.T) {
+	t.Parallel()
+	for name, hinder := range map[string]func(*webhooks, *receiver){
+		"by the second": func(_ *webhooks, r *receiver) { r.limit = rate.NewLimiter(0, 0) },
+		"at once": func(h *webhooks, _ *receiver) {
 			for range maxDeliveries {
 				h.places <- struct{}{}
 			}
 		},
 	} {
-		hinder()
-		w := &recorder{header: http.Header{}}
-		req, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), http.MethodPost, "/webhooks/stripe-main", strings.NewReader("{}"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		req.SetPathValue("source", "stripe-main")
-		h.ServeHTTP(w, req)
+		h, r := unopened(t)
+		hinder(h, r)
+		w := delivery{body: refundEvent("evt_1", "re_1", "op_1")}.to(t, h)
 		if w.status != http.StatusTooManyRequests || w.header.Get("Retry-After") == "" {
 			t.Errorf("%s: %d, Retry-After %q", name, w.status, w.header.Get("Retry-After"))
 		}
+	}
+}
+
+// Who cannot sign cannot spend what the provider may send.
+func TestForgedDeliveriesDoNotHoldUpTrueOnes(t *testing.T) {
+	t.Parallel()
+	h, r := unopened(t)
+	r.limit = rate.NewLimiter(0, 1)
+	for range 20 {
+		if w := (delivery{body: refundEvent("evt_0", "re_0", "op_0"), secret: otherSecret}).to(t, h); w.status != http.StatusBadRequest {
+			t.Fatalf("a forged one: %d", w.status)
+		}
+	}
+	genuine := delivery{body: refundEvent("evt_1", "re_1", "op_1")}
+	if w := genuine.to(t, h); w.status != http.StatusServiceUnavailable {
+		t.Errorf("a true one after them: %d, want 503 since the inbox is not open", w.status)
+	}
+	if w := genuine.to(t, h); w.status != http.StatusTooManyRequests {
+		t.Errorf("a second true one: %d, want 429 since one was allowed", w.status)
 	}
 }
 
