@@ -53,12 +53,15 @@ type daemon struct {
 	inbox     atomic.Pointer[inbox.Store]  // nil until the database answered
 	writer    atomic.Pointer[inbox.Writer] // and what stores deliveries in it
 	bell      *bell
+
+	notifiers   map[string]escalation.Notifier // clients of the destinations, by name
+	clickPlaces chan struct{}                  // one for each click that is worked on
 }
 
 // Run runs until ctx ends, and then stops in order. It returns an error where it could
 // not start: an address in use, a schema that this program does not know.
 func Run(ctx context.Context, o Options) error {
-	d := &daemon{Options: o, metrics: newMetrics(o.Config), bell: newBell()}
+	d := &daemon{Options: o, metrics: newMetrics(o.Config), bell: newBell(), clickPlaces: make(chan struct{}, maxClicks)}
 	life := &lifecycle{log: o.Log}
 	defer life.stop(context.WithoutCancel(ctx)) // the end must be orderly although ctx has ended
 	if err := d.start(ctx, life); err != nil {
@@ -85,6 +88,9 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 	if d.receivers, err = receivers(d.Config); err != nil {
 		return err
 	}
+	if d.notifiers, err = notifiers(d.Config); err != nil {
+		return err
+	}
 	if err := d.listen(ctx, life); err != nil {
 		return err
 	}
@@ -107,6 +113,7 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 	}
 	d.ledger.Store(l)
 	d.ready.Store(true)
+	life.started("clicks in Slack", d.drainClicks)
 	life.started("waking findings", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.wake(ctx, l) }))
 	life.started("snapshots", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.snapshots(ctx, l) }))
 	if err := d.deliver(ctx, life, l); err != nil {
@@ -182,20 +189,12 @@ func (d *daemon) deliver(ctx context.Context, life *lifecycle, l *ledger.Ledger)
 	if len(d.Config.Destinations) == 0 {
 		return nil
 	}
-	notifiers := map[string]escalation.Notifier{}
-	for _, dest := range d.Config.Destinations {
-		n, err := dest.Open(d.Config.Zone)
-		if err != nil {
-			return fmt.Errorf("open destination %s: %w", dest.Name, err)
-		}
-		notifiers[dest.Name] = n
-	}
 	now, err := Clock(ctx, l)
 	if err != nil {
 		return err
 	}
 	deliverer := &escalation.Deliverer{
-		Notifiers: notifiers, Fallback: d.Config.Escalation.Fallback, Outbox: l, Stories: l, Now: now,
+		Notifiers: d.notifiers, Fallback: d.Config.Escalation.Fallback, Outbox: l, Stories: l, Now: now,
 		Log: d.Log, Observe: d.metrics.noticed,
 	}
 	planner := &escalation.Planner{Desk: l, Policy: tellPolicy(d.Config), Now: now, Log: d.Log}

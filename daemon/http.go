@@ -20,11 +20,12 @@ const (
 )
 
 // listen starts both listeners: the private one with metrics and health without a token
-// and the status of operations with one, and the public one where providers deliver to,
-// if anything is served there. Neither has anything that changes an operation.
+// and the status of operations with one, and the public one where providers and Slack deliver to,
+// if anything is served there. Only what Slack signed, by somebody on the list of people,
+// changes an operation.
 func (d *daemon) listen(ctx context.Context, life *lifecycle) error {
 	if public := d.public(); public != nil {
-		address, err := d.serve(ctx, life, listener{"public", d.Config.Listen.Public, "what providers deliver", public})
+		address, err := d.serve(ctx, life, listener{"public", d.Config.Listen.Public, "what providers and Slack deliver", public})
 		if err != nil {
 			return err
 		}
@@ -82,11 +83,13 @@ func (d *daemon) serve(ctx context.Context, life *lifecycle, l listener) (string
 
 // public is what others may reach; nil: nothing is served there.
 func (d *daemon) public() http.Handler {
-	mux := http.NewServeMux()
-	if len(d.receivers) == 0 {
+	clicks := d.clicks()
+	if len(d.receivers) == 0 && len(clicks.apps) == 0 {
 		return nil
 	}
+	mux := http.NewServeMux()
 	mux.Handle("POST /webhooks/{source}", d.webhooks())
+	mux.Handle("POST /slack/actions", clicks)
 	return mux
 }
 

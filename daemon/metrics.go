@@ -31,6 +31,7 @@ type metrics struct {
 	inbox     *prometheus.CounterVec
 	takenIn   *prometheus.CounterVec
 	unmatched prometheus.Counter
+	clicks    *prometheus.CounterVec
 	runs      *prometheus.HistogramVec
 	unknown   *prometheus.HistogramVec
 }
@@ -56,13 +57,14 @@ func newMetrics(c *config.Config) *metrics {
 		takenIn: counter("inbox_taken_in_total", "Tries to take in what an event says, by how they ended.", "source", "result"),
 		unmatched: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "inbox_match_failures_total",
 			Help: "Effects of our actions that events told of and that belonged to no operation then."}),
-		runs: histogram("run_duration_seconds", "How long runs took.", runBuckets, "run"),
+		clicks: newClicks(),
+		runs:   histogram("run_duration_seconds", "How long runs took.", runBuckets, "run"),
 		unknown: histogram("unknown_duration_seconds", "How long operations were unknown until a sweep concluded, by the state that they got.",
 			longBuckets, "source", "outcome"),
 	}
 	limit := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "provider_requests_per_second_limit",
 		Help: "How many requests a second to the source's provider each process allows itself; 0: as many as it likes."}, []string{"source"})
-	m.registry.MustRegister(limit, m.gauges, m.looks, m.requests, m.notices, m.inbox, m.takenIn, m.unmatched, m.runs, m.unknown)
+	m.registry.MustRegister(limit, m.gauges, m.looks, m.requests, m.notices, m.inbox, m.takenIn, m.unmatched, m.clicks, m.runs, m.unknown)
 	for _, s := range c.Sources {
 		limit.WithLabelValues(string(s.Name)).Set(s.Sheet.PerSecond)
 		for _, o := range outcomes {

@@ -128,7 +128,7 @@ func (l *Ledger) Person(ctx context.Context, a PersonAction) (PersonAnswer, erro
 		return PersonAnswer{}, err
 	}
 	sql, needs := actSQL, "reconciler_operator"
-	if a.Verb.Settles() {
+	if a.Verb.Settles() || a.Verb == recon.Reject {
 		sql, needs = approveSQL, "reconciler_approver"
 	}
 	answer, err := act[PersonAnswer](ctx, l, string(a.Verb)+" finding "+a.Finding, sql, row)

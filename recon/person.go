@@ -27,6 +27,9 @@ const (
 	Ignore       Verb = "ignore"         // the effect is not ours
 )
 
+// Reject drops what somebody proposed; the finding stays as it is. It takes an approver.
+const Reject Verb = "reject"
+
 // Answers lists how a finding can be settled, in the order in which people are shown them.
 var Answers = []Verb{Happened, DidNotHappen, Release, Accept, Adopt, Ignore}
 
@@ -63,6 +66,8 @@ func (v Verb) Text(effect string) string {
 		return it + " belongs to an operation of ours"
 	case Ignore:
 		return it + " is not ours"
+	case Reject:
+		return "what was proposed is rejected"
 	}
 	return string(v)
 }
@@ -138,6 +143,8 @@ func (a PersonAct) Text(zone *time.Location) string {
 		s += " settled it: " + a.Verb.Text(a.Effect)
 	case a.Verb == Assign:
 		s += " assigned it to " + a.Assignee
+	case a.Verb == Reject:
+		s += " rejected what was proposed"
 	case a.Verb == CheckNow:
 		s += " asked for a look now"
 	default:

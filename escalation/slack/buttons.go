@@ -13,7 +13,7 @@ import (
 var labels = map[recon.Verb]string{
 	recon.Acknowledge: "Acknowledge", recon.CheckNow: "Check now", recon.Snooze: "Snooze", recon.Assign: "Assign",
 	recon.Happened: "It happened…", recon.DidNotHappen: "It did not happen…", recon.Release: "Release…",
-	recon.Adopt: "Adopt…", recon.Ignore: "Not ours…",
+	recon.Adopt: "Adopt…", recon.Ignore: "Not ours…", Approve: "Approve…", recon.Reject: "Reject…",
 }
 
 // Button is what a button carries: the finding as the person saw it. A click on an
@@ -41,7 +41,11 @@ func (n *Notifier) buttons(m escalation.Message) []slackgo.Block {
 		}
 		return slackgo.NewActionBlock(block, elements...)
 	}
-	blocks := []slackgo.Block{row("attend", attend(m))}
+	var blocks []slackgo.Block
+	if m.Proposal != nil {
+		blocks = append(blocks, row("second", []recon.Verb{Approve, recon.Reject}))
+	}
+	blocks = append(blocks, row("attend", attend(m)))
 	if d := decide(m); len(d) > 0 {
 		blocks = append(blocks, row("decide", d))
 	}

@@ -27,6 +27,9 @@ BEGIN
     IF answer IS NOT NULL THEN
         RETURN answer;
     END IF;
+    IF asked.verb = 'reject' THEN
+        RETURN reconciler.reject_proposal(f, asked, who.person, now);
+    END IF;
     PERFORM reconciler.end_leases(my_tenant, f.operation_ids || asked.operation_id, now);
     plan := reconciler.plan_person(f, asked, now);
     IF plan ? 'refusal' THEN

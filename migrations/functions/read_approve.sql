@@ -12,7 +12,7 @@ BEGIN
     PERFORM reconciler.check_fields(me, input, ARRAY['finding_id', 'verb', 'version', 'reason', 'action_key', 'person',
         'via', 'effect_id', 'operation_id', 'action', 'look', 'effect', 'mismatch']);
     common := reconciler.read_person(me, input,
-        ARRAY['happened', 'did-not-happen', 'release', 'accept', 'adopt', 'ignore']);
+        ARRAY['happened', 'did-not-happen', 'release', 'accept', 'adopt', 'ignore', 'reject']);
     PERFORM reconciler.text_field(me, input, 'reason', true);
     SELECT common.finding_id, common.verb, common.version, common.reason, common.action_key, common.person, common.via
         INTO finding_id, verb, version, reason, action_key, person, via;

@@ -7,7 +7,9 @@
 // message is stored.
 //
 // It knows the methods auth.test, chat.postMessage, chat.update, conversations.history,
-// conversations.replies and users.conversations, and threads whose answers the channel
-// shows only when they are broadcast. What it refuses it refuses with
+// conversations.replies, users.conversations, views.open and views.update, and threads
+// whose answers the channel shows only when they are broadcast. It makes and signs what
+// Slack delivers for clicks and forms, whose triggers open one form and expire, and takes
+// what people are told alone. What it refuses it refuses with
 // Slack's own words.
 package slacktest

@@ -29,8 +29,8 @@ func fail(word string) reply { return reply{err: word} }
 // serve reads a request, applies the faults that are due, and answers.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, method string, do func(request) reply) {
 	r.Body = http.MaxBytesReader(w, r.Body, maxBody)
-	if err := r.ParseForm(); err != nil {
-		http.Error(w, "too large or not a form", http.StatusRequestEntityTooLarge)
+	if err := parameters(r); err != nil {
+		http.Error(w, "too large, or neither a form nor JSON", http.StatusRequestEntityTooLarge)
 		return
 	}
 	s.mu.Lock()
@@ -69,6 +69,27 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, method string, do
 	default:
 		send(w, answer)
 	}
+}
+
+// parameters reads a form, or an object whose texts are taken as they are and whose other
+// members as JSON.
+func parameters(r *http.Request) error {
+	if !strings.HasPrefix(r.Header.Get("Content-Type"), "application/json") {
+		return r.ParseForm()
+	}
+	var body map[string]json.RawMessage
+	if err := json.NewDecoder(r.Body).Decode(&body); err != nil {
+		return err
+	}
+	r.PostForm = url.Values{}
+	for k, v := range body {
+		var s string
+		if json.Unmarshal(v, &s) != nil {
+			s = string(v)
+		}
+		r.PostForm.Set(k, s)
+	}
+	return nil
 }
 
 // fault takes the next fault of a method; mu is held.

@@ -34,6 +34,7 @@ type Options struct {
 type Server struct {
 	http *http.Server
 	url  string
+	base string // url without its path
 	opts Options
 	done chan struct{}
 
@@ -44,6 +45,12 @@ type Server struct {
 	faults   []*Fault
 	calls    []Call
 	last     int64 // the newest message id, in microseconds
+
+	interactions int // how many there were
+	triggers     map[string]*trigger
+	hooks        map[string]*hook
+	forms        []Form
+	told         []Told
 }
 
 type channel struct {
@@ -106,7 +113,8 @@ func Start(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start a Slack workspace: %w", err)
 	}
-	s := &Server{opts: o, url: "http://" + l.Addr().String() + "/api/", done: make(chan struct{})}
+	base := "http://" + l.Addr().String()
+	s := &Server{opts: o, base: base, url: base + "/api/", done: make(chan struct{}), triggers: map[string]*trigger{}, hooks: map[string]*hook{}}
 	for i, name := range o.Channels {
 		s.channels = append(s.channels, &channel{id: fmt.Sprintf("C%09d", i+1), name: name})
 	}
@@ -114,9 +122,11 @@ func Start(o Options) (*Server, error) {
 	for method, serve := range map[string]func(request) reply{
 		"auth.test": s.authTest, "chat.postMessage": s.post, "chat.update": s.update,
 		"conversations.history": s.history, "conversations.replies": s.replies, "users.conversations": s.conversations,
+		"views.open": s.viewsOpen, "views.update": s.viewsUpdate,
 	} {
 		mux.HandleFunc("POST /api/"+method, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, method, serve) })
 	}
+	mux.HandleFunc("POST /hooks/actions/{id}", s.answered)
 	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: shutdownIn}
 	go func() {
 		defer close(s.done)

@@ -1,0 +1,244 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"net/url"
+	"strings"
+	"unicode/utf8"
+
+	slackgo "github.com/slack-go/slack"
+
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// formCallback names our forms, so that they are told apart from other ones.
+const formCallback = "reconciler_decide"
+
+// Fields of forms.
+const (
+	fieldReason    = "reason"
+	fieldEffect    = "effect"
+	fieldOperation = "operation"
+	fieldAssignee  = "assignee"
+	fieldFor       = "for"
+)
+
+// Slack's limits on forms, in characters.
+const (
+	maxOption   = 75
+	maxChoice   = 150
+	maxOptions  = 100
+	maxMetadata = 3000
+)
+
+// spans are the times that a finding can be put off by.
+var spans = []string{"30m", "1h", "4h", "8h", "24h", "3d", "7d"}
+
+// Form is what a person is asked before their word counts.
+type Form struct {
+	Verb recon.Verb
+	Button
+	// About says what is decided on, one line each.
+	About []string
+	// Effect is the effect's id as far as it is known; a person may put in another one.
+	Effect string
+	// Proposal is what somebody else wants, which this form ends.
+	Proposal *recon.Proposal
+	// People may be assigned; Person is whoever asked for the form.
+	People []string
+	Person string
+	// Answer is where the person is told, when the form is no longer open.
+	Answer string
+}
+
+// subject is what a form is about, as it comes back when it is sent.
+type subject struct {
+	Button
+	Verb      recon.Verb        `json:"verb"`
+	Effect    string            `json:"effect,omitempty"` // fixed by a proposal
+	Operation recon.OperationID `json:"operation,omitempty"`
+	Answer    string            `json:"answer,omitempty"`
+}
+
+// Open opens a form for whoever clicked, with the click's trigger, which is good for
+// three seconds and once.
+func (n *Notifier) Open(ctx context.Context, trigger string, f Form) error {
+	const op = "open form"
+	client, err := n.client(op)
+	if err != nil {
+		return err
+	}
+	view, err := f.view()
+	if err != nil {
+		return &escalation.Error{Destination: n.name, Op: op, Kind: escalation.Rejected, Code: "form too large"}
+	}
+	_, err = client.OpenViewContext(ctx, trigger, view)
+	return n.faultOrNil(op, err)
+}
+
+// Show replaces what a form that was sent shows, where it is still open.
+func (n *Notifier) Show(ctx context.Context, view, said string) error {
+	const op = "show answer"
+	client, err := n.client(op)
+	if err != nil {
+		return err
+	}
+	_, err = client.UpdateViewContext(ctx, Shown(said), "", "", view)
+	return n.faultOrNil(op, err)
+}
+
+// Shown is a form that only says something.
+func Shown(said string) slackgo.ModalViewRequest {
+	return slackgo.ModalViewRequest{
+		Type: slackgo.VTModal, Title: label("Answer"), Close: label("Close"),
+		Blocks: slackgo.Blocks{BlockSet: []slackgo.Block{text(plain(said, maxSection))}},
+	}
+}
+
+// Tell tells one person something that nobody else sees, at the address that came with
+// their click. An address that is not of Slack's is not called.
+func (n *Notifier) Tell(ctx context.Context, address, said string) error {
+	const op = "tell the person"
+	if !n.ours(address) {
+		return &escalation.Error{Destination: n.name, Op: op, Kind: escalation.Rejected, Code: "no address of Slack's"}
+	}
+	said = plain(said, maxSection)
+	err := slackgo.PostWebhookCustomHTTPContext(ctx, address, n.http, &slackgo.WebhookMessage{
+		ResponseType: slackgo.ResponseTypeEphemeral, Text: said,
+		Blocks: &slackgo.Blocks{BlockSet: []slackgo.Block{text(said)}},
+	})
+	return n.faultOrNil(op, err)
+}
+
+// ours reports whether an address is of the host that we speak with, or of one below its
+// domain, as hooks.slack.com is: no one else is to be called.
+func (n *Notifier) ours(address string) bool {
+	u, err := url.Parse(address)
+	api, fault := url.Parse(n.settings.APIURL)
+	if err != nil || fault != nil || u.Scheme != api.Scheme || u.User != nil {
+		return false
+	}
+	return u.Host == api.Host || strings.HasSuffix(u.Host, "."+api.Host)
+}
+
+// titles head the forms; Slack takes 24 characters.
+var titles = map[recon.Verb]string{
+	recon.Snooze: "Snooze", recon.Assign: "Assign", recon.Happened: "It happened", recon.DidNotHappen: "It did not happen",
+	recon.Release: "Release", recon.Accept: "Accept the difference", recon.Adopt: "Adopt the effect", recon.Ignore: "Not ours", Approve: "Approve", recon.Reject: "Reject",
+}
+
+// view makes the form.
+func (f Form) view() (slackgo.ModalViewRequest, error) {
+	of := subject{Button: f.Button, Verb: f.Verb, Answer: f.Answer}
+	title := titles[f.Verb]
+	if p := f.Proposal; p != nil && f.Verb == Approve {
+		of.Verb, of.Effect, of.Operation = p.Verb, p.Effect, p.Operation
+	}
+	metadata, err := json.Marshal(of)
+	if err != nil {
+		return slackgo.ModalViewRequest{}, err
+	}
+	if utf8.RuneCount(metadata) > maxMetadata { // only ids that Slack takes nowhere are that long
+		of.Answer = ""
+		if metadata, err = json.Marshal(of); err != nil || utf8.RuneCount(metadata) > maxMetadata {
+			return slackgo.ModalViewRequest{}, ErrUnreadable
+		}
+	}
+	return slackgo.ModalViewRequest{
+		Type: slackgo.VTModal, CallbackID: formCallback, PrivateMetadata: string(metadata),
+		Title: label(title), Submit: label(title), Close: label("Cancel"), Blocks: slackgo.Blocks{BlockSet: f.blocks()},
+	}, nil
+}
+
+// blocks are what the form says and asks.
+func (f Form) blocks() []slackgo.Block {
+	var blocks []slackgo.Block
+	add := func(b slackgo.Block) {
+		if b != nil {
+			blocks = append(blocks, b)
+		}
+	}
+	add(text(lines(f.About, maxSection)))
+	if p := f.Proposal; p != nil {
+		add(text(plain("Proposed by "+recon.Shorten(p.Person, 100)+": "+p.Verb.Text(p.Effect)+". Why: "+p.Reason, maxSection)))
+	}
+	switch {
+	case f.Verb == recon.Snooze:
+		add(f.spans())
+	case f.Verb == recon.Assign:
+		add(f.people())
+	case f.Proposal != nil:
+	case f.Verb == recon.Happened:
+		add(question{field: fieldEffect, name: "The effect's id at the provider", value: f.Effect,
+			hint: "It is looked up there before it counts. A second person is needed where it is not found."}.block())
+	case f.Verb == recon.Adopt:
+		add(question{field: fieldOperation, name: "The operation that it belongs to", hint: "Leave it empty and one is made for it.", optional: true}.block())
+	}
+	add(question{field: fieldReason, name: "Reason", hint: "Why it is so, in your own words. It is kept as evidence.",
+		optional: f.Verb == recon.Snooze || f.Verb == recon.Assign, long: true}.block())
+	return blocks
+}
+
+// Typed is the field whose content an answer with the verb is looked up or refused by;
+// empty: there is none.
+func Typed(v recon.Verb) string {
+	switch v {
+	case recon.Happened:
+		return fieldEffect
+	case recon.Adopt:
+		return fieldOperation
+	}
+	return ""
+}
+
+// question is a field for text.
+type question struct {
+	field, name, hint string
+	value             string // what it begins with
+	optional, long    bool
+}
+
+func (q question) block() slackgo.Block {
+	input := slackgo.NewPlainTextInputBlockElement(nil, q.field)
+	input.MaxLength, input.InitialValue, input.Multiline = maxEntry, recon.Shorten(q.value, maxEntry), q.long
+	block := slackgo.NewInputBlock(q.field, label(q.name), label(q.hint), input)
+	block.Optional = q.optional
+	return block
+}
+
+// choice is a field with several answers.
+func choice(field, name string, options []*slackgo.OptionBlockObject, first *slackgo.OptionBlockObject) slackgo.Block {
+	list := slackgo.NewOptionsSelectBlockElement(slackgo.OptTypeStatic, nil, field, options...)
+	list.InitialOption = first
+	return slackgo.NewInputBlock(field, label(name), nil, list)
+}
+
+func (f Form) spans() slackgo.Block {
+	var options []*slackgo.OptionBlockObject
+	for _, s := range spans {
+		options = append(options, slackgo.NewOptionBlockObject(s, label(s), nil))
+	}
+	return choice(fieldFor, "For how long", options, options[2])
+}
+
+func (f Form) people() slackgo.Block {
+	var options []*slackgo.OptionBlockObject
+	var me *slackgo.OptionBlockObject
+	for _, name := range f.People {
+		if len(options) == maxOptions || utf8.RuneCountInString(name) > maxChoice {
+			continue // those are assigned on the command line
+		}
+		o := slackgo.NewOptionBlockObject(name, label(plain(name, maxOption)), nil)
+		if options = append(options, o); name == f.Person {
+			me = o
+		}
+	}
+	return choice(fieldAssignee, "Whose it is", options, me)
+}
+
+// label is our own short text.
+func label(s string) *slackgo.TextBlockObject {
+	return slackgo.NewTextBlockObject(slackgo.PlainTextType, s, false, false)
+}
