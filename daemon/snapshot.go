@@ -12,7 +12,7 @@ const snapshotEvery = 15 * time.Second
 
 // foldAt is how much a snapshot may count that is not in the tallies. More is folded at
 // once, so that snapshots stay short also in a busy hour.
-const foldAt = 5000
+const foldAt = 2000
 
 // snapshots keeps the gauges up to date. While the database is away they keep their
 // last values, and ledger_snapshot_timestamp_seconds tells how old those are.

@@ -51,7 +51,7 @@ const (
 
 	tallyFindingsSQL = `
 SELECT 'findings_opened', ARRAY[f.kind], sum(f.openings - f.tallied)::bigint
-FROM reconciler.findings f WHERE f.tenant = $1 AND f.tallied <> f.openings
+FROM reconciler.findings f WHERE f.tenant = $1 AND f.to_tally
 GROUP BY f.kind`
 
 	tallyRepeatsSQL = `

@@ -40,7 +40,7 @@ ON CONFLICT (tenant, name, labels) DO UPDATE SET n = t.n + excluded.n`
 	takeFindingsSQL = `
 WITH taken AS (
 	SELECT f.fingerprint, f.kind, f.openings - f.tallied AS n FROM reconciler.findings f
-	WHERE f.tenant = $1 AND f.tallied <> f.openings
+	WHERE f.tenant = $1 AND f.to_tally
 	ORDER BY f.fingerprint FOR NO KEY UPDATE
 ), marked AS (
 	UPDATE reconciler.findings f SET tallied = f.tallied + t.n

@@ -45,7 +45,9 @@ COMMENT ON TABLE reconciler.repeats IS 'Repeats that open_operation and claim_op
 
 -- Openings of findings and runs of re-verification that are in the tallies.
 ALTER TABLE reconciler.findings ADD COLUMN tallied integer NOT NULL DEFAULT 0;
-CREATE INDEX findings_to_tally ON reconciler.findings (tenant, fingerprint) WHERE tallied <> openings;
+-- A column, because only of one are there statistics that show how few they are.
+ALTER TABLE reconciler.findings ADD COLUMN to_tally boolean NOT NULL GENERATED ALWAYS AS (tallied <> openings) STORED;
+CREATE INDEX findings_to_tally ON reconciler.findings (tenant, fingerprint) WHERE to_tally;
 COMMENT ON COLUMN reconciler.findings.tallied IS 'How many of its openings are in the tallies.';
 ALTER TABLE reconciler.runs ADD COLUMN tallied boolean NOT NULL DEFAULT false;
 CREATE INDEX runs_to_tally ON reconciler.runs (tenant, run_id) WHERE finished_at IS NOT NULL AND NOT tallied;
@@ -65,7 +67,7 @@ CREATE INDEX operations_open ON reconciler.operations (tenant, source, action, s
 DROP INDEX reconciler.runs_to_tally;
 ALTER TABLE reconciler.runs DROP COLUMN tallied;
 DROP INDEX reconciler.findings_to_tally;
-ALTER TABLE reconciler.findings DROP COLUMN tallied;
+ALTER TABLE reconciler.findings DROP COLUMN to_tally, DROP COLUMN tallied;
 DROP TABLE reconciler.repeats, reconciler.tally_marks, reconciler.tallies;
 DROP INDEX reconciler.journal_tx;
 ALTER TABLE reconciler.journal DROP COLUMN tx;
