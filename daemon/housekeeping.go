@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
@@ -24,8 +26,23 @@ func catchUp(ctx context.Context, l *ledger.Ledger) error {
 // keepsHouse gives the housekeeping as a run of the schedule, once an hour however many
 // replicas there are.
 func (d *daemon) keepsHouse(l *ledger.Ledger) func(context.Context, sweep.Options) (told, error) {
+	h := &sweep.Housekeeping{Ledger: l, Inbox: inbox.Open(l), Keys: longestKey(d.Config.Policies)}
 	return func(ctx context.Context, o sweep.Options) (told, error) {
+		var t sweep.Tidied
 		start := ledger.RunStart{Name: runHousekeeping, Tick: o.Tick, Holder: d.Holder}
-		return told{}, inPlace(ctx, l, start, func(ctx context.Context) (any, error) { return nil, l.FoldTallies(ctx) })
+		err := inPlace(ctx, l, start, func(ctx context.Context) (counts any, err error) {
+			t, err = h.Run(ctx, o.Now())
+			return t, err
+		})
+		return told{changed: t.Any(), attrs: []any{"requests", t.Requests, "replies", t.Replies, "events", t.Events, "runs", t.Runs}}, err
 	}
+}
+
+// longestKey is how long the longest-lived key of any action lives.
+func longestKey(policies []recon.Policy) time.Duration {
+	var longest time.Duration
+	for _, p := range policies {
+		longest = max(longest, p.KeyLifetime.Std())
+	}
+	return longest
 }

@@ -28,10 +28,8 @@ const (
 	// promptEvery is the least time between two sweeps of a source that events ask for.
 	promptEvery = 5 * time.Second
 	// recoverEvery is how often a provider's own list of events is read for deliveries that
-	// were missed, and old bytes are dropped.
+	// were missed.
 	recoverEvery = time.Hour
-	// keepBytes is how long the bytes of events are kept.
-	keepBytes = 30 * 24 * time.Hour
 )
 
 // openInbox gives deliveries a place to go, where any can come.
@@ -210,7 +208,7 @@ func (p *prompt) serve(ctx context.Context) {
 }
 
 // recoverMissed reads the providers' own lists of events, at the start and then every
-// hour, and drops bytes that are old. One process at a time reads a source.
+// hour. One process at a time reads a source.
 func (d *daemon) recoverMissed(ctx context.Context, box *inbox.Store, l *ledger.Ledger, now func() time.Time) {
 	for {
 		for _, to := range d.receivers {
@@ -220,11 +218,6 @@ func (d *daemon) recoverMissed(ctx context.Context, box *inbox.Store, l *ledger.
 					d.Log.Warn("missed events could not be recovered", "source", string(to.name), "error", err.Error())
 				}
 			}
-		}
-		if n, err := box.DropBytes(ctx, now().Add(-keepBytes), now()); err != nil && ctx.Err() == nil {
-			d.Log.Warn("the bytes of old events could not be dropped", "error", err.Error())
-		} else if n > 0 {
-			d.Log.Info("dropped the bytes of old events", "events", n)
 		}
 		select {
 		case <-ctx.Done():

@@ -40,12 +40,15 @@ func TestTheDaemonsRoleIsEnoughForEverythingThatTheLedgerDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for what, try := range map[string]func() error{
-		"expire leases": func() error { _, err := led.ExpireLeases(t.Context(), source, now, 10); return err },
-		"set aside":     func() error { _, err := led.SetAside(t.Context(), "imported", now, "fault"); return err },
-		"snapshot":      func() error { _, err := led.Snapshot(t.Context(), now); return err },
-		"fold tallies":  func() error { return led.FoldTallies(t.Context()) },
-		"finish a run":  func() error { return led.FinishRun(t.Context(), run, ledger.RunEnd{Outcome: ledger.RunDone}) },
-		"notices":       func() error { _, err := led.DueNotices(t.Context(), now, 10); return err },
+		"expire leases":   func() error { _, err := led.ExpireLeases(t.Context(), source, now, 10); return err },
+		"set aside":       func() error { _, err := led.SetAside(t.Context(), "imported", now, "fault"); return err },
+		"snapshot":        func() error { _, err := led.Snapshot(t.Context(), now); return err },
+		"forget requests": func() error { _, err := led.ForgetRequests(t.Context(), now, 10); return err },
+		"drop replies":    func() error { _, err := led.DropReplies(t.Context(), now, now, 10); return err },
+		"close dead runs": func() error { _, err := led.CloseDeadRuns(t.Context()); return err },
+		"fold tallies":    func() error { return led.FoldTallies(t.Context()) },
+		"finish a run":    func() error { return led.FinishRun(t.Context(), run, ledger.RunEnd{Outcome: ledger.RunDone}) },
+		"notices":         func() error { _, err := led.DueNotices(t.Context(), now, 10); return err },
 		"tell": func() error {
 			f := recon.Finding{Kind: recon.FindBlind, Certainty: recon.Proof, Source: source, Reason: "away"}
 			if _, err := led.Record(t.Context(), ledger.Batch{Now: now, Findings: []recon.Finding{f}}); err != nil {

@@ -18,12 +18,12 @@ const takeOvers = 3
 // back, and keeps its name in a form that no schedule makes.
 const abandonSQL = `
 UPDATE reconciler.runs r
-SET finished_at = $3, outcome = 'abandoned', error = 'no heartbeat: its process ended without a word',
+SET finished_at = $2, outcome = 'abandoned', error = 'no heartbeat: its process ended without a word',
 	tick = CASE WHEN (
 		SELECT count(*) FROM reconciler.runs d
-		WHERE d.tenant = $1 AND d.name = $2 AND d.outcome = 'abandoned' AND starts_with(d.tick, r.tick || ' abandoned ')
-	) < $4 THEN r.tick || ' abandoned ' || r.run_id ELSE r.tick END
-WHERE r.tenant = $1 AND r.name = $2 AND r.finished_at IS NULL AND r.lease_until <= $3`
+		WHERE d.tenant = $1 AND d.name = r.name AND d.outcome = 'abandoned' AND starts_with(d.tick, r.tick || ' abandoned ')
+	) < $3 THEN r.tick || ' abandoned ' || r.run_id ELSE r.tick END
+WHERE r.tenant = $1 AND r.finished_at IS NULL AND r.lease_until <= $2`
 
 // The two unique keys decide between processes that ask at the same moment: one run
 // per tick for ever, and one unfinished run per name.
@@ -63,7 +63,7 @@ func (l *Ledger) BeginRun(ctx context.Context, s RunStart) (Run, error) {
 	if r.Tick == "" {
 		r.Tick = "manual " + r.ID
 	}
-	if _, err := l.pool.Exec(ctx, abandonSQL, l.tenant, r.Name, now, takeOvers); err != nil {
+	if _, err := l.pool.Exec(ctx, abandonSQL+` AND r.name = $4`, l.tenant, now, takeOvers, r.Name); err != nil {
 		return Run{}, l.fault(op, err)
 	}
 	// What stood in the way may be finished by the time we ask who it was; then the

@@ -1,0 +1,81 @@
+package ledger
+
+import (
+	"context"
+	"encoding/binary"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Locked in the order of every other writer of operations. What was opened again since it
+// was chosen keeps its request.
+const forgetRequestsSQL = `
+WITH old AS MATERIALIZED (
+	SELECT o.operation_id FROM reconciler.operations o
+	WHERE o.tenant = $1 AND o.request IS NOT NULL AND o.state IN ('succeeded', 'failed') AND o.closed_at < $2
+	ORDER BY o.closed_at
+	LIMIT $3
+), locked AS (
+	SELECT o.operation_id FROM reconciler.operations o
+	WHERE o.tenant = $1 AND o.operation_id IN (SELECT d.operation_id FROM old d)
+		AND o.request IS NOT NULL AND o.state IN ('succeeded', 'failed') AND o.closed_at < $2
+	ORDER BY o.operation_id
+	FOR NO KEY UPDATE
+)
+UPDATE reconciler.operations o SET request = NULL, version = o.version + 1
+FROM locked d WHERE o.tenant = $1 AND o.operation_id = d.operation_id`
+
+// ForgetRequests erases what was sent of operations that were closed before an instant, at
+// most limit of them, and says of how many. Its hash stays, so that a repeat of the intent
+// still finds its operation; the journal has no entry, since this is the rule and nobody's
+// decision.
+func (l *Ledger) ForgetRequests(ctx context.Context, before time.Time, limit int) (int, error) {
+	return l.tidy(ctx, "erase old requests", forgetRequestsSQL, stored(before), listLimit(limit))
+}
+
+// The id of bytes says when they were read.
+const dropRepliesSQL = `
+WITH old AS MATERIALIZED (
+	SELECT b.id FROM reconciler.blobs b
+	WHERE b.tenant = $1 AND b.bytes IS NOT NULL AND b.about IS NOT NULL AND b.id < $2
+	ORDER BY b.id
+	LIMIT $4
+	FOR UPDATE
+)
+UPDATE reconciler.blobs b SET bytes = NULL, salt = NULL, erased_at = $3
+FROM old d WHERE b.tenant = $1 AND b.id = d.id`
+
+// DropReplies drops the bytes of effects as their provider sent them that were read before
+// an instant, at most limit of them, and says how many. What they said stays, in columns.
+func (l *Ledger) DropReplies(ctx context.Context, before, now time.Time, limit int) (int, error) {
+	return l.tidy(ctx, "drop old replies", dropRepliesSQL, firstID(before), stored(now), listLimit(limit))
+}
+
+// CloseDeadRuns closes runs whose process died as abandoned, also those whose place nobody
+// wants any more, and says how many.
+func (l *Ledger) CloseDeadRuns(ctx context.Context) (int, error) {
+	now, err := l.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return l.tidy(ctx, "close dead runs", abandonSQL, now, takeOvers)
+}
+
+// tidy runs a statement and says how many rows it changed.
+func (l *Ledger) tidy(ctx context.Context, op, sql string, args ...any) (int, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	tag, err := l.pool.Exec(ctx, sql, append([]any{l.tenant}, args...)...)
+	return int(tag.RowsAffected()), l.fault(op, err)
+}
+
+// firstID is at most every id that was made at an instant or later: ids begin with their
+// milliseconds.
+func firstID(at time.Time) string {
+	var ms [8]byte
+	binary.BigEndian.PutUint64(ms[:], uint64(max(0, at.UnixMilli())))
+	var id uuid.UUID
+	copy(id[:6], ms[2:])
+	return id.String()
+}

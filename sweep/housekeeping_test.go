@@ -1,0 +1,109 @@
+package sweep
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// kept counts what housekeeping drops: requests, bytes of effects and of events.
+func (h *hooked) kept() []string {
+	h.Helper()
+	return h.rows(`
+		SELECT 'requests ' || count(*) FROM reconciler.operations WHERE request IS NOT NULL
+		UNION ALL SELECT 'replies ' || count(*) FROM reconciler.blobs WHERE bytes IS NOT NULL AND about IS NOT NULL
+		UNION ALL SELECT 'events ' || count(*) FROM reconciler.events e JOIN reconciler.blobs b ON b.tenant = e.tenant AND b.id = e.blob_id AND b.bytes IS NOT NULL`)
+}
+
+func (h *hooked) wantKept(when string, want ...string) {
+	h.Helper()
+	if diff := cmp.Diff(want, h.kept()); diff != "" {
+		h.Errorf("%s (-want +got):\n%s", when, diff)
+	}
+}
+
+// tidied runs the housekeeping at an instant.
+func (h *hooked) tidied(keys time.Duration, at time.Time, want Tidied) {
+	h.Helper()
+	got, err := (&Housekeeping{Ledger: h.ledger, Inbox: h.inbox, Keys: keys}).Run(h.Context(), at)
+	if err != nil {
+		h.Fatal(err)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		h.Errorf("at %s (-want +got):\n%s", at, diff)
+	}
+}
+
+func TestHousekeepingDropsWhatIsOldAndNothingElse(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	closed, open := refund(1), refund(2)
+	key := h.lose(closed)
+	h.happen(closed, key)
+	h.deliver()
+	h.take()
+	h.exec(`UPDATE reconciler.effects SET needs_read = true`)
+	h.run() // a reading keeps the bytes of the effect
+	h.lose(open)
+	end := h.wantState(closed, recon.Succeeded).Operation.ClosedAt
+	all := []string{"requests 2", "replies 4", "events 2"}
+	h.wantKept("at the beginning", all...)
+
+	// The ids of bytes have the time of this process, which is later than the stand's.
+	const day = 24 * time.Hour
+	h.tidied(0, end.Add(7*day), Tidied{})
+	h.tidied(30*day, end.Add(8*day), Tidied{}) // a key could still answer a repeat
+	h.wantKept("until a week has gone by", all...)
+	h.tidied(0, end.Add(7*day+time.Second), Tidied{Requests: 1})
+	h.wantKept("after a week", "requests 1", all[1], all[2])
+	h.tidied(60*day, time.Now().Add(31*day), Tidied{Events: 2})
+	h.tidied(0, time.Now().Add(31*day), Tidied{Replies: 4})
+	h.wantKept("after a month", "requests 1", "replies 0", "events 0")
+	h.tidied(0, time.Now().Add(32*day), Tidied{})
+
+	// Everything that proves what happened is still there, and an intent still finds its operation.
+	h.verify()
+	h.wantState(closed, recon.Succeeded)
+	again := map[string]any{
+		"action": "refund.create", "target": "order:" + closed.id, "id": closed.id, "amount": closed.amount, "currency": "EUR",
+		"parent": closed.charge, "request": map[string]any{"amount": closed.amount},
+	}
+	if got := h.call("open_operation", again); got["verdict"] != "existing" {
+		t.Errorf("the intent again: %v", got)
+	}
+}
+
+func TestHousekeepingClosesRunsOfTheDead(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	for _, name := range []string{"sweep/taken-out-of-the-configuration", "audit/stripe-main"} {
+		if _, err := h.ledger.BeginRun(t.Context(), ledger.RunStart{Name: name, Holder: "dead", TTL: time.Minute}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h.tidied(0, h.now(), Tidied{})
+	h.pass(time.Minute)
+	alive, err := h.ledger.BeginRun(t.Context(), ledger.RunStart{Name: "sweep/alive", Holder: "alive", TTL: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.tidied(0, h.now(), Tidied{Runs: 2})
+	h.tidied(0, h.now(), Tidied{})
+	if err := h.ledger.FinishRun(t.Context(), alive, ledger.RunEnd{Outcome: ledger.RunDone}); err != nil {
+		t.Errorf("the run of the living: %v", err)
+	}
+}
+
+// More than one batch, and each in a transaction of its own.
+func TestHousekeepingGoesOnBatchByBatch(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.exec(`INSERT INTO reconciler.operations (tenant, operation_id, source, action, target, state, created_at, closed_at, mode, request, policy_version)
+		SELECT 'default', 'op_' || n, 'stripe-main', 'refund.create', 't', 'failed', $1, $1, 'live', '{}', 1 FROM generate_series(1, 2500) n`, monday.Add(-8*24*time.Hour))
+	h.tidied(0, monday, Tidied{Requests: 2500})
+	h.wantKept("after it", "requests 0", "replies 0", "events 0")
+}
