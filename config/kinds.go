@@ -16,6 +16,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sources/files"
+	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 )
 
@@ -78,6 +79,13 @@ var sourceKinds = map[string]sourceKind{
 			return files.FormatOf(name, *s.(*files.Settings))
 		},
 	},
+	"httpapi": {
+		settings: func() settingsOf { return settings(&httpapi.Settings{}) },
+		open: func(name recon.SourceName, s any, w Watch) (sources.Source, error) {
+			return httpapi.New(name, *s.(*httpapi.Settings), httpapi.Options{OnRequest: w})
+		},
+		format: jsonLines,
+	},
 	"stripe": {
 		settings: func() settingsOf { return settings(&stripe.Settings{}) },
 		open: func(name recon.SourceName, s any, w Watch) (sources.Source, error) {
@@ -85,6 +93,12 @@ var sourceKinds = map[string]sourceKind{
 		},
 		format: func(name recon.SourceName, _ any) (files.Format, error) { return files.Stripe(name), nil },
 	},
+}
+
+// jsonLines is the format of a source whose provider has no export that we know.
+func jsonLines(name recon.SourceName, _ any) (files.Format, error) {
+	f, _ := files.Builtin(files.JSONLines, name)
+	return f, nil
 }
 
 func (d *decoder) source(m member, path string) Source {

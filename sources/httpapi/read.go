@@ -1,0 +1,199 @@
+package httpapi
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+)
+
+var errGone = errors.New("is not there; the provider's format is not the one that is configured")
+
+// maxText bounds every text that is kept.
+const maxText = 1024
+
+// sighting is an object as it was last read.
+type sighting struct {
+	effect recon.Effect
+	raw    []byte
+}
+
+// reader reads one object and keeps its first fault.
+type reader struct {
+	k     *kind
+	v     any
+	whole bool // nothing that by_id shows is missing
+	raw   map[string]string
+	err   error
+}
+
+func (r *reader) fault(name string, err error) {
+	if r.err == nil && err != nil {
+		r.err = fmt.Errorf("%s: %w", name, err)
+	}
+}
+
+// text gives a field's text and keeps it for the raw bytes.
+func (r *reader) text(name string, p Path) string {
+	s, err := p.text(r.v)
+	if err == nil && (len(s) > maxText || strings.ContainsRune(s, 0)) {
+		err = errors.New("the text is too long or holds a NUL")
+	}
+	r.fault(name, err)
+	if s != "" {
+		r.raw[name] = s
+	}
+	return s
+}
+
+// need is text that every object has.
+func (r *reader) need(name string, p Path) string {
+	s := r.text(name, p)
+	if s == "" {
+		r.fault(name, errGone)
+	}
+	return s
+}
+
+func (r *reader) time(name, s string) time.Time {
+	if s == "" {
+		return time.Time{}
+	}
+	at, err := r.k.dates.read(s)
+	r.fault(name, err)
+	return at
+}
+
+// read makes an effect of an object. ok is false for one that is none of the kind. The
+// error says what is not as configured; it never quotes what the object holds.
+func (k *kind) read(v any, at recon.Account, whole bool) (s sighting, ok bool, kind sources.Kind, err error) {
+	if _, object := v.(map[string]any); !object {
+		return sighting{}, false, sources.Malformed, errors.New("what should be an object is none")
+	}
+	for _, only := range k.only {
+		if text, err := only.path.text(v); err != nil || text != only.text {
+			return sighting{}, false, "", nil
+		}
+	}
+	r := &reader{k: k, v: v, whole: whole || !k.summary, raw: map[string]string{}}
+	for name, p := range k.required {
+		if _, there, err := p.find(v); err != nil || !there {
+			r.fault(name, errGone)
+		}
+	}
+	e := r.effect(at)
+	if r.err != nil {
+		return sighting{}, false, sources.Malformed, r.err
+	}
+	if shown := r.place(at); shown != at {
+		return sighting{}, false, sources.WrongAccount, errors.New("the object is of another account or mode; check which one the credentials open")
+	}
+	raw, err := json.Marshal(r.raw)
+	if err != nil {
+		return sighting{}, false, sources.Malformed, errors.New("the object cannot be written back")
+	}
+	return sighting{effect: e, raw: bytes.TrimSpace(raw)}, true, "", nil
+}
+
+func (r *reader) effect(at recon.Account) recon.Effect {
+	f := &r.k.fields
+	e := recon.Effect{
+		ID: r.need("id", f.id), Kind: r.k.name, Account: at.Account, Mode: at.Mode,
+		CreatedAt:        r.time("created_at", r.need("created_at", f.createdAt)),
+		UpdatedAt:        r.time("updated_at", r.text("updated_at", f.updatedAt)),
+		Parent:           r.text("parent", f.parent),
+		Reference:        r.text("reference", f.reference),
+		Key:              r.text("key", f.key),
+		NaturalReference: r.text("natural_reference", f.natural),
+		Target:           r.text("target", f.target),
+		FailureReason:    r.text("failure_reason", f.failureReason),
+		CreatedBy:        r.text("created_by", f.createdBy),
+	}
+	if len(f.targetHash) > 0 {
+		e.Target = r.targetHash(f.targetHash)
+	}
+	r.present("amount", f.amount)
+	r.present("currency", f.currency)
+	money, err := r.k.money(r.text("amount", f.amount), r.text("currency", f.currency))
+	r.fault("amount", err)
+	e.Money = money
+	e.Status = r.status()
+	return e
+}
+
+// present demands a field that is configured. Null is "not known"; a field that is gone
+// would silently no longer be compared.
+func (r *reader) present(name string, p Path) {
+	if p == nil {
+		return
+	}
+	if _, there, err := p.find(r.v); err == nil && !there {
+		r.fault(name, errGone)
+	}
+}
+
+func (r *reader) place(at recon.Account) recon.Account {
+	f := &r.k.fields
+	if account := r.text("account", f.account); account != "" {
+		at.Account = account
+	}
+	if f.mode != nil {
+		at.Mode = r.k.modes[r.need("mode", f.mode)] // a word without meaning is no mode of ours
+	}
+	return at
+}
+
+func (r *reader) status() recon.EffectStatus {
+	status := recon.Completed
+	if r.k.fields.status != nil {
+		word := r.need("status", r.k.fields.status)
+		known := false
+		if status, known = r.k.statuses[word]; !known {
+			r.fault("status", errors.New("holds a word that statuses does not name; add what it means"))
+		}
+	}
+	if r.k.log == nil {
+		return status
+	}
+	list, there, err := r.k.log.items.find(r.v)
+	if err == nil && !there && r.whole {
+		err = errGone
+	}
+	if err != nil || !there {
+		r.fault("log", err)
+		return status
+	}
+	events, err := r.k.log.read(list, r.k.dates)
+	r.fault("log", err)
+	return decideByLog(status, events)
+}
+
+func (r *reader) targetHash(paths []Path) string {
+	parts := make([]string, len(paths))
+	for i, p := range paths {
+		text, err := p.text(r.v)
+		r.fault("target_hash", err)
+		parts[i] = text
+	}
+	return HashTarget(parts...)
+}
+
+// HashTarget makes a target of texts that are personal, such as a recipient's address and
+// a subject: "sha256:" and the hash, in hexadecimal, of the texts joined by line feeds,
+// each without white space around it and in lower case. Who opens the operation makes its
+// target the same way.
+func HashTarget(parts ...string) string {
+	clean := make([]string, len(parts))
+	for i, p := range parts {
+		clean[i] = strings.ToLower(strings.TrimSpace(p))
+	}
+	sum := sha256.Sum256([]byte(strings.Join(clean, "\n")))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
