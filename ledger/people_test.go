@@ -479,6 +479,26 @@ func TestCheckNowBringsTheNextLookForward(t *testing.T) {
 	w.want("olga", ledger.PersonAction{Finding: g.ID, Verb: recon.CheckNow}, ledger.PersonRefused)
 }
 
+// When it comes back is told by who put it off, not by whoever did something else since.
+func TestOnlyWhatPutsOffSaysUntilWhen(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	o := w.seed("op")
+	f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
+	w.want("olga", ledger.PersonAction{Finding: f.ID, Verb: recon.Snooze, Until: t0.Add(2 * time.Hour)}, ledger.PersonDone)
+	for _, a := range []ledger.PersonAction{{Verb: recon.CheckNow}, {Verb: recon.Assign, Assignee: "ana"}} {
+		a.Finding = f.ID
+		if got := w.want("olga", a, ledger.PersonDone); got.Until != nil || got.State != recon.FindingSnoozed {
+			t.Errorf("%s is answered: %s", a.Verb, got.Text(a.Verb, nil))
+		}
+	}
+	for i, e := range w.story("op").Journal[1:] {
+		if until := strings.Contains(string(e.Body), `"until"`); until != (i == 0) {
+			t.Errorf("entry %d says: %s", i+1, e.Body)
+		}
+	}
+}
+
 func TestB02_ARefundMadeByHandIsAdoptedOrIgnoredAndNotFlaggedAgain(t *testing.T) {
 	t.Parallel()
 	byHand := recon.Effect{ID: "re_B1", Source: source, System: "stripe", Kind: "refund", Status: recon.Completed, Parent: "ch_B",

@@ -28,7 +28,8 @@ BEGIN
     END IF;
     f := reconciler.act_locked(f, asked, who.person, now);
     answer := reconciler.person_answer('done', f, who.person, jsonb_build_object(
-        'assignee', f.assignee, 'until', reconciler.utc_text(coalesce(f.snoozed_until, f.acknowledged_until))));
+        'assignee', f.assignee,
+        'until', CASE WHEN asked.verb IN ('acknowledge', 'snooze') THEN reconciler.utc_text(coalesce(f.snoozed_until, f.acknowledged_until)) END));
     RETURN reconciler.person_remember(f, asked, now, answer, jsonb_build_object(
         'assignee', asked.assignee, 'until', reconciler.utc_text(asked.until)));
 END $$;

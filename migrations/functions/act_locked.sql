@@ -31,7 +31,7 @@ BEGIN
         WHERE o.tenant = f.tenant AND o.operation_id = ANY (f.operation_ids) ORDER BY o.operation_id
     LOOP
         PERFORM reconciler.person_entry(op, op.state, f, asked, person, now, jsonb_build_object(
-            'assignee', asked.assignee, 'until', reconciler.utc_text(coalesce(f.snoozed_until, f.acknowledged_until))));
+            'assignee', asked.assignee, 'until', CASE WHEN asked.verb IN ('acknowledge', 'snooze') THEN reconciler.utc_text(coalesce(f.snoozed_until, f.acknowledged_until)) END));
     END LOOP;
     RETURN f;
 END $$;
