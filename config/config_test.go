@@ -92,12 +92,8 @@ func TestTheExampleLoadsAndItsValuesAreTheDefaults(t *testing.T) {
 		c.Schedule.Sweep.Text != empty.Schedule.Sweep.Text || c.Schedule.Audit.Text != empty.Schedule.Audit.Text {
 		t.Errorf("the example shows other values than the defaults")
 	}
-	var noted []string
-	for _, n := range c.Notes {
-		noted = append(noted, n.Path)
-	}
-	if diff := cmp.Diff([]string{"schedule.audit"}, noted); diff != "" {
-		t.Errorf("notes (-want +got):\n%s", diff)
+	if len(c.Notes) != 0 {
+		t.Errorf("the example is noted: %v", c.Notes)
 	}
 }
 
@@ -124,7 +120,7 @@ func TestTheExampleTellsEveryKey(t *testing.T) {
 	}
 }
 
-// The file that the contract documents is accepted, what this build does not serve is noted.
+// The file that the contract documents is accepted, and noted what it asks in vain.
 func TestTheDocumentedFileLoads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -160,7 +156,7 @@ func TestTheDocumentedFileLoads(t *testing.T) {
 	for _, n := range c.Notes {
 		noted = append(noted, n.Path)
 	}
-	want := []string{"schedule.audit", "escalation.ladders.default[1].mention", "escalation.approve_above"}
+	want := []string{"escalation.ladders.default[1].mention", "escalation.approve_above"}
 	if diff := cmp.Diff(want, noted); diff != "" {
 		t.Errorf("notes (-want +got):\n%s", diff)
 	}

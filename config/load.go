@@ -224,7 +224,6 @@ func (d *decoder) build(doc file) *Config {
 		c.Policies = append(c.Policies, d.policy(name, doc.Actions[name], c.Sources))
 	}
 	d.buildEscalation(doc, c)
-	d.unserved()
 	slices.SortStableFunc(d.notes, func(a, b Note) int { return cmp.Or(a.Line-b.Line, strings.Compare(a.Path, b.Path)) })
 	c.Notes = d.notes
 	return c
@@ -267,14 +266,4 @@ func (d *decoder) checkMember(m member, path, noun string, seen map[string]bool)
 	}
 	seen[m.Name] = true
 	return true
-}
-
-// unserved notes what is valid and has no effect in this build.
-func (d *decoder) unserved() {
-	for path := range d.at {
-		switch {
-		case path == "schedule.audit":
-			d.note(path, "is valid, and this build does not use it yet")
-		}
-	}
 }
