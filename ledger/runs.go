@@ -117,15 +117,17 @@ func (l *Ledger) HeartbeatRun(ctx context.Context, r Run, ttl time.Duration) (Ru
 }
 
 const finishRunSQL = `
-UPDATE reconciler.runs r SET finished_at = $4, outcome = $5, counts = $6, error = nullif($7::text, '')
+UPDATE reconciler.runs r SET finished_at = $4, outcome = $5, counts = $6, error = nullif($7::text, ''),
+	tick = CASE $5 WHEN 'abandoned' THEN r.tick || ' abandoned ' || r.run_id ELSE r.tick END
 WHERE r.tenant = $1 AND r.run_id = $2 AND r.token = $3 AND r.finished_at IS NULL`
 
-// FinishRun closes a run (*AbandonedError when another process did so before).
+// FinishRun closes a run (*AbandonedError when another process did so before). One that is
+// closed as abandoned, since its process was told to stop, gives its tick back.
 func (l *Ledger) FinishRun(ctx context.Context, r Run, e RunEnd) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	if e.Outcome != RunDone && e.Outcome != RunFailed {
-		return &UsageError{"ledger: a run ends as done or failed, not as " + e.Outcome}
+	if e.Outcome != RunDone && e.Outcome != RunFailed && e.Outcome != RunAbandoned {
+		return &UsageError{"ledger: a run ends as done, failed or abandoned, not as " + e.Outcome}
 	}
 	now, err := clock(ctx, l.pool)
 	if err != nil {

@@ -29,7 +29,7 @@ func (c *CSV) Row(cells ...any) error {
 		switch v := cell.(type) {
 		case string:
 			row[i] = plainCell(v)
-		case int, int64:
+		case int, int64, decimalText:
 			row[i] = fmt.Sprint(v)
 		default:
 			row[i] = plainCell(fmt.Sprint(v))
@@ -37,6 +37,9 @@ func (c *CSV) Row(cells ...any) error {
 	}
 	return c.w.Write(row)
 }
+
+// decimalText is a number with decimals that we wrote ourselves; it may begin with a minus.
+type decimalText string
 
 // Close writes what is left and tells whether all could be written.
 func (c *CSV) Close() error {

@@ -49,54 +49,71 @@ type findingBody struct {
 func (p *page) journal(s recon.Story) {
 	p.blank()
 	p.line("What happened")
-	looks := map[string]recon.Look{}
-	for _, l := range s.Looks {
-		looks[l.ID] = l
-	}
-	told := map[string]bool{}
-	day := ""
-	for i, e := range s.Journal {
-		if hidden := len(s.Journal) - shownFirst - shownLast; hidden > 0 && i >= shownFirst && i < shownFirst+hidden {
-			if i == shownFirst {
+	days, hidden := p.days(s)
+	told := 0
+	for _, d := range days {
+		p.line("  " + d.Day)
+		for _, e := range d.Entries {
+			p.text("    "+e.Time+"  ", e.Text)
+			for _, l := range e.Looks {
+				p.text("      - ", l)
+			}
+			if e.MoreLooks > 0 {
+				p.line(fmt.Sprintf("      and %d looks more", e.MoreLooks))
+			}
+			if told++; told == shownFirst && hidden > 0 {
 				p.line(fmt.Sprintf("  … %d entries more; --format json shows all", hidden))
 			}
-			continue
 		}
-		if d := e.At.In(p.zone).Format("Monday 2006-01-02"); d != day {
-			day = d
-			p.line("  " + day)
-		}
-		p.entry(e, s, looks, told)
 	}
 	if len(s.Journal) == 0 {
 		p.line("  nothing is recorded")
 	}
 }
 
-// entry tells one line of the journal, and below it the looks that it rests on which
-// were not told before.
-func (p *page) entry(e recon.Entry, s recon.Story, looks map[string]recon.Look, told map[string]bool) {
-	var b entryBody
-	sentence := string(e.Kind)
-	if json.Unmarshal(e.Body, &b) == nil {
-		sentence = p.sentence(e.Kind, b)
+// days tells the entries of the journal day by day, and how many are left out behind the
+// first ones.
+func (p *page) days(s recon.Story) (days []StoryDay, hidden int) {
+	looks := map[string]recon.Look{}
+	for _, l := range s.Looks {
+		looks[l.ID] = l
 	}
-	p.text("    "+e.At.In(p.zone).Format("15:04:05 MST")+"  ", sentence)
-	shown := 0
+	told := map[string]bool{}
+	hidden = max(len(s.Journal)-shownFirst-shownLast, 0)
+	for i, e := range s.Journal {
+		if i >= shownFirst && i < shownFirst+hidden {
+			continue
+		}
+		if d := e.At.In(p.zone).Format("Monday 2006-01-02"); len(days) == 0 || days[len(days)-1].Day != d {
+			days = append(days, StoryDay{Day: d})
+		}
+		last := &days[len(days)-1]
+		last.Entries = append(last.Entries, p.entry(e, s, looks, told))
+	}
+	return days, hidden
+}
+
+// entry tells one entry of the journal, and the looks that it rests on which were not told
+// before.
+func (p *page) entry(e recon.Entry, s recon.Story, looks map[string]recon.Look, told map[string]bool) StoryEntry {
+	var b entryBody
+	line := StoryEntry{Time: e.At.In(p.zone).Format("15:04:05 MST"), Text: string(e.Kind), Kind: e.Kind}
+	if json.Unmarshal(e.Body, &b) == nil {
+		line.Text = p.sentence(e.Kind, b)
+	}
 	for _, id := range b.LookIDs {
 		l, ok := looks[id]
 		if !ok || told[id] {
 			continue
 		}
 		told[id] = true
-		if shown++; shown > shownLooks {
+		if len(line.Looks) == shownLooks {
+			line.MoreLooks++
 			continue
 		}
-		p.text("      - ", p.lookedAt(l, e)+s.QuestionIn(l, p.zone)+": "+s.Answer(l))
+		line.Looks = append(line.Looks, p.lookedAt(l, e)+s.QuestionIn(l, p.zone)+": "+s.Answer(l))
 	}
-	if shown > shownLooks {
-		p.line(fmt.Sprintf("      and %d looks more", shown-shownLooks))
-	}
+	return line
 }
 
 // lookedAt says when a look was made, where that is not the time of its entry.

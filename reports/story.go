@@ -33,30 +33,45 @@ func Story(w io.Writer, s recon.Story, now time.Time, zone *time.Location) error
 
 // state tells what is believed and what comes next.
 func (p *page) state(s recon.Story) {
+	for _, r := range p.stateRows(s) {
+		p.row(r.Label, r.Value)
+	}
+}
+
+// stateRows are labels and values; a row without value says nothing.
+func (p *page) stateRows(s recon.Story) []StoryRow {
 	o := s.Operation
-	p.row("State", o.State.Text())
+	unknownFor := ""
 	if o.State == recon.Unknown || o.State == recon.ManualReview {
-		p.row("Unknown for", p.since(o.UnknownSince))
+		unknownFor = p.since(o.UnknownSince)
 	}
-	p.row("Asked for", o.Action+place(o))
-	p.row("Tried", tried(o))
-	p.row("Effect", o.EffectID)
-	p.row("Error", o.ErrorCode)
-	p.row("Safe retry", strings.TrimPrefix(s.SafeRetry(p.now, p.zone), "safe retry "))
+	return []StoryRow{
+		{"State", o.State.Text()},
+		{"Unknown for", unknownFor},
+		{"Asked for", o.Action + place(o)},
+		{"Tried", tried(o)},
+		{"Effect", o.EffectID},
+		{"Error", o.ErrorCode},
+		{"Safe retry", strings.TrimPrefix(s.SafeRetry(p.now, p.zone), "safe retry ")},
+		{"Next check", p.nextCheck(s)},
+		{"Looked", looked(s.Check)},
+		{"Key", o.Key},
+		{"Part of", partOf(o)},
+		{"Closed", p.ago(o.ClosedAt)},
+	}
+}
+
+func (p *page) nextCheck(s recon.Story) string {
 	switch next := s.Check.Next; {
-	case next.IsZero() && o.State.Open():
-		p.row("Next check", "none is planned")
+	case next.IsZero() && s.Operation.State.Open():
+		return "none is planned"
 	case next.IsZero():
-		p.row("Next check", "none: it is closed")
+		return "none: it is closed"
 	case next.After(p.now):
-		p.row("Next check", p.ago(next))
+		return p.ago(next)
 	default:
-		p.row("Next check", "now; due since "+p.when(next))
+		return "now; due since " + p.when(next)
 	}
-	p.row("Looked", looked(s.Check))
-	p.row("Key", o.Key)
-	p.row("Part of", partOf(o))
-	p.row("Closed", p.ago(o.ClosedAt))
 }
 
 // since writes how long something lasts, and from when.
@@ -167,19 +182,25 @@ func (p *page) findings(s recon.Story) {
 
 func (p *page) finding(s recon.Story, f recon.Finding) {
 	p.text("  ", fmt.Sprintf("%s, %s: %s", f.Kind, state(f), f.Kind.Text()))
+	for _, r := range p.findingRows(s, f) {
+		p.text("    "+r.Label, r.Value)
+	}
+}
+
+// findingRows tell a finding below its head; a label is part of the sentence.
+func (p *page) findingRows(s recon.Story, f recon.Finding) []StoryRow {
+	var rows []StoryRow
 	if f.Reason != "" {
-		p.text("    ", f.Reason)
+		rows = append(rows, StoryRow{"", f.Reason})
 	}
 	for _, d := range f.Observed {
-		p.text("    ", fmt.Sprintf("%s: ours %s, theirs %s", d.Field, orNone(d.Ours), orNone(d.Theirs)))
+		rows = append(rows, StoryRow{"", fmt.Sprintf("%s: ours %s, theirs %s", d.Field, orNone(d.Ours), orNone(d.Theirs))})
 	}
 	if f.Open() {
-		p.text("    open for ", p.since(f.OpenedAt))
-		p.text("    → ", f.Kind.Advice())
-		return
+		return append(rows, StoryRow{"open for ", p.since(f.OpenedAt)}, StoryRow{"→ ", f.Kind.Advice()})
 	}
 	at, how := s.Ending(f)
-	p.text("    "+state(f)+" ", strings.TrimSuffix(p.when(at)+": "+how, ": "))
+	return append(rows, StoryRow{state(f) + " ", strings.TrimSuffix(p.when(at)+": "+how, ": ")})
 }
 
 func state(f recon.Finding) string {
@@ -208,10 +229,13 @@ func (p *page) effects(s recon.Story) {
 			p.line(fmt.Sprintf("  and %d more; --format json shows all", len(s.Effects)-i))
 			return
 		}
-		p.text("  ", fmt.Sprintf("%s: %s of %s%s, %s, made %s, account %s, mode %s",
-			e.ID, recon.Noun(e.Kind), e.Money.Text(s.Policy.Exponents), share(s, e), e.Status.Text(), p.when(e.CreatedAt),
-			orNone(e.Account), orNone(e.Mode)))
+		p.text("  ", p.effect(s, e))
 	}
+}
+
+func (p *page) effect(s recon.Story, e recon.Effect) string {
+	return fmt.Sprintf("%s: %s of %s%s, %s, made %s, account %s, mode %s", e.ID, recon.Noun(e.Kind), e.Money.Text(s.Policy.Exponents),
+		share(s, e), e.Status.Text(), p.when(e.CreatedAt), orNone(e.Account), orNone(e.Mode))
 }
 
 // share says what of a group's effect is the operation's.

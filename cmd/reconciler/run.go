@@ -88,7 +88,7 @@ func newRoot(a *app) *cobra.Command {
 	root.PersistentFlags().StringVar(&a.format, "format", "text", "text, or json: one document on standard output")
 	root.AddCommand(
 		newAuditCommand(a), newCompareCommand(a), newConfigCommand(a), newDemoCommand(a), newDocsCommand(a), newDoctorCommand(a), newFindingsCommand(a), newImportCommand(a), newInboxCommand(a), newMigrateCommand(a),
-		newOperationsCommand(a), newPolicyCommand(a), newReverifyCommand(a), newServeCommand(a), newSweepCommand(a), newVersionCommand(a),
+		newOperationsCommand(a), newPolicyCommand(a), newReportCommand(a), newReverifyCommand(a), newServeCommand(a), newSweepCommand(a), newVersionCommand(a),
 	)
 	return root
 }

@@ -35,6 +35,7 @@ var floors = []struct {
 
 	{"sweep", 2},
 	{"guard", 2},
+	{"nightly", 2},
 
 	{"config", 3},
 	{"internal/world", 3},
