@@ -28,6 +28,7 @@ func source() common.DataSourceRef {
 
 // JSON is the dashboard as Grafana reads it.
 func JSON() ([]byte, error) {
+	//lint:ignore SA1019 what comes after it is read by the newest Grafana only
 	b := dashboard.NewDashboardBuilder("reconciler").
 		Uid("reconciler").
 		Description("What is unknown, what became of it, and whether anybody looks.").
