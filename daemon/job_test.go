@@ -160,6 +160,23 @@ func TestATickIsDoneAsSoonAsTheDatabaseIsBack(t *testing.T) {
 	w.wantRan("2026-03-02T10:00 UTC", "2026-03-02T10:01 UTC")
 }
 
+func TestATickThatWasStoppedInTheMiddleIsDoneByWhoeverComesNext(t *testing.T) {
+	t.Parallel()
+	w := newClockwork(t)
+	j := w.replica(w.led)
+	ctx, stop := context.WithCancel(t.Context())
+	j.ctx = ctx
+	j.run = func(ctx context.Context, o sweep.Options) (told, error) {
+		return told{}, inPlace(ctx, w.led, ledger.RunStart{Name: j.name, Tick: o.Tick, Holder: "h"}, func(ctx context.Context) (any, error) {
+			stop()
+			return nil, ctx.Err()
+		})
+	}
+	w.look(j)
+	w.look(w.replica(w.led))
+	w.wantRan("2026-03-02T10:00 UTC")
+}
+
 func TestB86_AJobThatPanickedRunsAtItsNextTick(t *testing.T) {
 	t.Parallel()
 	w := newClockwork(t)

@@ -34,6 +34,9 @@ func inPlace(ctx context.Context, l *ledger.Ledger, s ledger.RunStart, f func(co
 	end := ledger.RunEnd{Outcome: ledger.RunDone}
 	if err != nil {
 		end.Outcome, end.Error = ledger.RunFailed, err.Error()
+		if errors.Is(ctx.Err(), context.Canceled) { // told to stop: whoever comes next does its tick
+			end.Outcome = ledger.RunAbandoned
+		}
 	}
 	if counts != nil {
 		body, encoding := json.Marshal(counts)

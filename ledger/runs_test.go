@@ -110,6 +110,20 @@ func TestTheTickOfADeadRunIsRunAgain(t *testing.T) {
 	}
 }
 
+func TestARunThatIsToldToStopGivesItsTickBack(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for n := range 6 { // however often: nothing died
+		r, err := w.led.BeginRun(t.Context(), start("10:00"))
+		if err != nil {
+			t.Fatalf("after %d stops: %v", n, err)
+		}
+		if err := w.led.FinishRun(t.Context(), r, ledger.RunEnd{Outcome: ledger.RunAbandoned, Error: "told to stop"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func isAbandoned(err error) bool {
 	_, ok := errors.AsType[*ledger.AbandonedError](err)
 	return ok

@@ -134,7 +134,7 @@ type RunEnd struct {
 const (
 	RunDone      = "done"
 	RunFailed    = "failed"
-	RunAbandoned = "abandoned" // its process died; the next run closed it
+	RunAbandoned = "abandoned" // its process died and the next run closed it, or was told to stop
 )
 
 // OperationFilter narrows a list of operations. Empty fields do not narrow.

@@ -213,12 +213,16 @@ func (p *pass) end(ctx context.Context, failure error) (Outcome, error) {
 	if errors.Is(failure, errInterrupted) {
 		return p.out, failure
 	}
+	stopped := errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
 	p.out.DurationMS, p.out.BlindReason = time.Since(p.started).Milliseconds(), p.blindReason()
 	end := ledger.RunEnd{Outcome: ledger.RunDone}
 	if failure != nil {
 		end.Outcome, end.Error = ledger.RunFailed, failure.Error()
+		if stopped { // no fault of the run's: whoever comes next does its tick
+			end.Outcome = ledger.RunAbandoned
+		}
 	}
 	var document any = p.out
 	if p.whole != nil {
