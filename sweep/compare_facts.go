@@ -10,8 +10,9 @@ import (
 // compareFacts is what a comparison must know of all that both files hold, also of what it
 // does not keep.
 type compareFacts struct {
-	places  map[briefPlace]bool // of operations
-	systems map[string]bool     // of which an effect was read
+	places  map[briefPlace]bool           // of operations
+	systems map[string]bool               // of which an effect was read
+	shown   map[recon.EffectIdentity]bool // accounts and modes of which an effect was read
 	span    timeSpan
 	kinds   kindCount
 	// plain counts operations and effects that are plainly matched and were not kept, by
@@ -39,13 +40,14 @@ func (s *timeSpan) see(t time.Time) {
 
 // factsOf reads the facts off files that are kept whole.
 func factsOf(in compareInput, format *files.Format) compareFacts {
-	f := compareFacts{places: map[briefPlace]bool{}, systems: map[string]bool{}, kinds: newKinds(in, format)}
+	f := compareFacts{places: map[briefPlace]bool{}, systems: map[string]bool{}, shown: map[recon.EffectIdentity]bool{}, kinds: newKinds(in, format)}
 	for _, op := range in.operations {
 		f.places[briefPlace{brief{op.Source, op.Action}, op.Account, op.Mode}] = true
 		f.span.see(op.CreatedAt)
 	}
 	for _, e := range in.effects {
 		f.systems[e.System] = true
+		f.shown[recon.EffectIdentity{System: e.System, Account: e.Account, Mode: e.Mode}] = true
 		f.span.see(e.CreatedAt)
 	}
 	return f

@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -21,7 +22,7 @@ func (c *comparison) result() CompareResult {
 	r := CompareResult{
 		Window:     CompareWindow{From: c.window.From.In(c.o.Zone), To: c.window.To.In(c.o.Zone), Zone: c.o.Zone.String()},
 		Operations: c.counted[0], Effects: c.counted[1], Repeated: c.in.repeated, Classes: c.classes,
-		SetAside: c.in.setAside, Findings: []CompareFinding{}, Unseen: c.unseen(), Happened: c.happened(), Notes: c.in.notes,
+		SetAside: c.in.setAside, Findings: []CompareFinding{}, Unseen: c.unseen(), Happened: c.happened(), Notes: c.notes(),
 	}
 	both := c.parties()
 	for _, f := range c.findings {
@@ -34,6 +35,29 @@ func (c *comparison) result() CompareResult {
 			slices.CompareFunc(a.Effects, b.Effects, compareRefs), cmp.Compare(a.Reason, b.Reason))
 	})
 	return r
+}
+
+// notes says what a person should know of the files, so that a file that was not exported, a
+// file of the wrong ledger and a wrong --now are not taken for what happened.
+func (c *comparison) notes() []string {
+	notes := c.in.notes
+	if last := c.in.facts.span.last; last.After(c.o.Now) {
+		notes = append(notes, fmt.Sprintf("the files hold what was made until %s, which is after now (%s): export them again, or give a later --now",
+			recon.TimeText(last, c.o.Zone), recon.TimeText(c.o.Now, c.o.Zone)))
+	}
+	if len(c.ours) == 0 && c.counted[1] > 0 {
+		notes = append(notes, fileName(c.o.OperationsName, "operations")+" holds no operation, and nothing else says which effects are ours: all of them count as not_ours")
+	}
+	var silent []string
+	for at := range c.in.facts.places {
+		system := systemOf(c.policies[at.brief], at.brief.source)
+		if at.account != "" && c.heard[system] && !c.in.facts.shown[recon.EffectIdentity{System: system, Account: at.account, Mode: at.mode}] {
+			silent = append(silent, fmt.Sprintf("%s has no effect of %s, account %s, mode %s: if it should have, its export is not in the file, and what is missing there proves nothing",
+				fileName(c.o.EffectsName, "effects"), at.brief.source, at.account, at.mode))
+		}
+	}
+	slices.Sort(silent)
+	return append(notes, slices.Compact(silent)...)
 }
 
 func compareRefs(a, b recon.EffectRef) int {

@@ -182,7 +182,7 @@ func (s *sieve) eachEffect(ctx context.Context, take func(line int, e *recon.Eff
 
 // learn collects the facts of both files.
 func (s *sieve) learn() {
-	f := compareFacts{places: s.places(), systems: map[string]bool{}, plain: s.plain}
+	f := compareFacts{places: s.places(), systems: map[string]bool{}, shown: s.shown(), plain: s.plain}
 	for _, name := range s.theirs.systems.texts[1:] {
 		f.systems[name] = true
 	}
@@ -205,6 +205,22 @@ func (s *sieve) places() map[briefPlace]bool {
 		}
 	}
 	return places
+}
+
+// shown gives the accounts and modes of which there is an effect.
+func (s *sieve) shown() map[recon.EffectIdentity]bool {
+	shown := map[recon.EffectIdentity]bool{}
+	type at struct{ system, place uint32 }
+	seen := map[at]bool{}
+	for i := range int32(s.effects.n) {
+		r := s.effects.at(i)
+		if k := (at{r.system, r.place}); !seen[k] {
+			seen[k] = true
+			account, mode, _ := strings.Cut(s.theirs.accounts.texts[r.place], "\x00")
+			shown[recon.EffectIdentity{System: s.theirs.systems.texts[r.system], Account: account, Mode: mode}] = true
+		}
+	}
+	return shown
 }
 
 // learnAgain completes the facts from what was read in full, where lines of one effect are

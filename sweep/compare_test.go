@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"strings"
@@ -191,6 +192,42 @@ func TestASourceOfWhichNothingWasReadIsUnseen(t *testing.T) {
 	wantFindings(t, r)
 	if len(r.Unseen) != 1 || r.Unseen[0].Source != "bank" || r.Unseen[0].Why != "empty" || !r.Unseen[0].From.Equal(r.Window.From) {
 		t.Errorf("unseen %+v", r.Unseen)
+	}
+}
+
+// A file that was not exported and a file of something else look like what did not happen.
+func TestWhatTheFilesMayLackIsSaid(t *testing.T) {
+	t.Parallel()
+	at := func(account string) string { return fmt.Sprintf(`,"account":%q`, account) }
+	ours, theirs := lines(op("op_1", "succeeded", at("acct_1")), op("op_2", "succeeded", at("acct_2"))), lines(eff("re_1", "completed", `,"reference":"op_1"`+at("acct_1")))
+	silent := "effects.jsonl has no effect of stripe, account acct_2, mode live: if it should have, its export is not in the file, and what is missing there proves nothing"
+	early := func(o *sweep.CompareOptions) { o.Now = time.Date(2026, 3, 10, 10, 0, 0, 0, time.UTC) }
+	piped := func(o *sweep.CompareOptions) { o.Effects = io.MultiReader(o.Effects) }
+	tests := map[string]struct {
+		ours, theirs string
+		change       func(*sweep.CompareOptions)
+		want         []string
+	}{
+		"an account without effects":          {ours: ours, theirs: theirs, want: []string{silent}},
+		"an account without effects, by pipe": {ours: ours, theirs: theirs, change: piped, want: []string{silent}},
+		"a source without effects is unseen":  {ours: lines(op("op_1", "succeeded", "")), theirs: ""},
+		"no operations": {ours: "", theirs: theirs, want: []string{
+			"ops.jsonl holds no operation, and nothing else says which effects are ours: all of them count as not_ours"}},
+		"a now before the files end": {ours: lines(op("op_1", "succeeded", "")), theirs: lines(eff("re_1", "completed", `,"reference":"op_1"`)), change: early, want: []string{
+			"the files hold what was made until 2026-03-10 10:00:05 UTC, which is after now (2026-03-10 10:00:00 UTC): export them again, or give a later --now"}},
+		"all there": {ours: lines(op("op_1", "succeeded", "")), theirs: lines(eff("re_1", "completed", `,"reference":"op_1"`))},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			change := tt.change
+			if change == nil {
+				change = func(*sweep.CompareOptions) {}
+			}
+			if diff := cmp.Diff(tt.want, mustCompare(t, tt.ours, tt.theirs, change).Notes); diff != "" {
+				t.Errorf("notes (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
