@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -64,6 +65,26 @@ reconciler_retries_refused_after_key_expiry_total 0
 	r.MustRegister(g)
 	if problems, err := testutil.GatherAndLint(r); err != nil || len(problems) > 0 {
 		t.Errorf("%v, %v", problems, err)
+	}
+}
+
+func TestNoMetricHasALabelOfTheScrapeOrOfOneOperation(t *testing.T) {
+	t.Parallel()
+	lines := 0
+	for line := range strings.Lines(MetricsPage()) {
+		columns := strings.Split(line, " | ")
+		if len(columns) != 3 || !strings.HasPrefix(line, "| `reconciler_") {
+			continue
+		}
+		lines++
+		for label := range strings.SplitSeq(columns[1], ", ") {
+			if slices.Contains([]string{"job", "instance", "tenant", "operation", "operation_id", "key"}, label) {
+				t.Errorf("%s has the label %s", columns[0], label)
+			}
+		}
+	}
+	if lines < 25 {
+		t.Errorf("%d metrics were read", lines)
 	}
 }
 

@@ -41,8 +41,11 @@ func (d *daemon) snapshot(ctx context.Context, l *ledger.Ledger) error {
 		return err
 	}
 	d.metrics.gauges.set(s)
-	if s.NotFolded > foldAt {
-		return l.FoldTallies(ctx)
+	if s.NotFolded <= foldAt {
+		return nil
 	}
-	return nil
+	// A fold may wait for somebody's lock, and the next snapshot must not.
+	ctx, cancel := context.WithTimeout(ctx, snapshotEvery)
+	defer cancel()
+	return l.FoldTallies(ctx)
 }
