@@ -32,10 +32,10 @@ func (l *Ledger) addRepaid(ctx context.Context, cases []recon.Case) error {
 	of := map[string][]int{}
 	var several, disputable []string
 	for i, c := range cases {
-		own := repayable(c)
-		for _, e := range own {
+		own := owned(c)
+		for _, e := range repayable(c) {
 			of[e.ID] = append(of[e.ID], i)
-			if len(own) > 1 {
+			if own > 1 && e.Owner != "" {
 				several = append(several, e.ID)
 			}
 			if e.Kind == "charge" || e.Kind == "payment_intent" {
@@ -68,13 +68,25 @@ func (l *Ledger) addRepaid(ctx context.Context, cases []recon.Case) error {
 	return nil
 }
 
-// repayable are the live effects of a case that something else can give or take back.
+// repayable are the live effects of a case that something else can give or take back, also
+// those that are only about to belong to the operation: a dispute may be told of first.
 func repayable(c recon.Case) []recon.Effect {
-	var own []recon.Effect
+	var list []recon.Effect
 	for _, e := range c.Effects {
-		if e.Owner == string(c.Operation.ID) && e.Status.Live() && e.Kind != "refund" {
-			own = append(own, e)
+		if (e.Owner == "" || e.Owner == string(c.Operation.ID)) && e.Status.Live() && e.Kind != "refund" {
+			list = append(list, e)
 		}
 	}
-	return own
+	return list
+}
+
+// owned counts those of them that belong to the operation already.
+func owned(c recon.Case) int {
+	n := 0
+	for _, e := range repayable(c) {
+		if e.Owner != "" {
+			n++
+		}
+	}
+	return n
 }

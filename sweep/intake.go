@@ -65,7 +65,8 @@ type Intake struct {
 	// are concluded from stored effects too.
 	Sheets map[recon.SourceName]recon.Sheet
 	// Kinds are those of the effects that the actions of each source make; what an event
-	// shows of other kinds is left alone. Nil: every kind is ours.
+	// shows of other kinds is left alone, unless it may take such effects back. Nil: every
+	// kind is ours.
 	Kinds map[recon.SourceName][]string
 	Watch IntakeWatch
 
@@ -80,8 +81,8 @@ type Intake struct {
 type IntakeWatch struct {
 	// Ended is told how the work on each event ended.
 	Ended func(inbox.Ending)
-	// Unmatched is told of every effect that an event showed and that belongs to no
-	// operation yet.
+	// Unmatched is told of every effect that an event showed, that an action could have
+	// made and that belongs to no operation yet.
 	Unmatched func(recon.Effect)
 	Look      func(recon.Look)
 	Judged    func(recon.Case, recon.Decision)
@@ -304,7 +305,7 @@ func (i *Intake) tell(looks []recon.Look, effects []recon.Effect, t concluded, o
 	}
 	if i.Watch.Unmatched != nil {
 		for _, e := range effects {
-			if !t.matched[e.Identity()] {
+			if !t.matched[e.Identity()] && i.makes(e.Source, e.Kind) {
 				i.Watch.Unmatched(e)
 			}
 		}

@@ -272,22 +272,42 @@ func TestAPayoutThatFailsAfterItWasPaidReopensItsOperation(t *testing.T) {
 	h.wantKinds("reversed")
 }
 
-func TestALostDisputeReversesThePaymentThatItTookBack(t *testing.T) {
-	t.Parallel()
-	h := newHooked(t)
-	h.down = true
+// openPayment records a payment by intent pi_1 that ended as said.
+func (h *hooked) openPayment(class string) {
+	h.Helper()
 	h.exec(`INSERT INTO reconciler.policies (tenant, action, version, body, created_at)
 		SELECT tenant, 'charge.create', 1, body || '{"effect": "payment_intent"}', created_at FROM reconciler.policies`)
 	h.call("open_operation", map[string]any{
 		"action": "charge.create", "target": "order:1", "id": "op_pay", "amount": 5000, "currency": "EUR", "request": map[string]any{},
 	})
 	claim := h.call("claim_operation", map[string]any{"operation_id": "op_pay", "holder": "agent"})
-	h.call("finish_attempt", map[string]any{"operation_id": "op_pay", "token": claim["token"], "class": "succeeded", "effect_id": "pi_1"})
-	h.post2(h.event("evt_0", "payment_intent.succeeded", map[string]any{
+	h.call("finish_attempt", map[string]any{"operation_id": "op_pay", "token": claim["token"], "class": class, "effect_id": "pi_1"})
+}
+
+// paid is the event of that payment.
+func (h *hooked) paid() string {
+	return h.event("evt_0", "payment_intent.succeeded", map[string]any{
 		"id": "pi_1", "object": "payment_intent", "amount": 5000, "amount_received": 5000, "currency": "eur", "status": "succeeded", "livemode": true,
 		"metadata": map[string]any{testMarker: "op_pay"}, "created": monday.Unix(), "customer": nil, "invoice": nil, "latest_charge": "ch_1",
 		"last_payment_error": nil, "cancellation_reason": nil, "application": nil, "canceled_at": nil,
-	}))
+	})
+}
+
+// disputed is an event of the dispute under it.
+func (h *hooked) disputed(id, typ, status string) string {
+	return h.event(id, typ, map[string]any{
+		"id": "dp_1", "object": "dispute", "amount": 5000, "currency": "eur", "status": status, "charge": "ch_1", "payment_intent": "pi_1",
+		"metadata": map[string]any{}, "created": monday.Unix() + 1, "reason": "fraudulent", "livemode": true, "balance_transactions": []any{},
+	})
+}
+
+func TestALostDisputeReversesThePaymentThatItTookBack(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	h.intake.Kinds = map[recon.SourceName][]string{testSource: {"payment_intent"}} // no action makes a dispute
+	h.openPayment("succeeded")
+	h.post2(h.paid())
 	h.take()
 	h.wantState(intent{id: "op_pay"}, recon.Succeeded)
 	for n, told := range []struct {
@@ -298,13 +318,25 @@ func TestALostDisputeReversesThePaymentThatItTookBack(t *testing.T) {
 		{"charge.dispute.funds_withdrawn", "lost", recon.ManualReview},
 	} {
 		h.pass(24 * time.Hour)
-		h.post2(h.event(fmt.Sprintf("evt_d%d", n), told.typ, map[string]any{
-			"id": "dp_1", "object": "dispute", "amount": 5000, "currency": "eur", "status": told.status, "charge": "ch_1", "payment_intent": "pi_1",
-			"metadata": map[string]any{}, "created": monday.Unix() + 1, "reason": "fraudulent", "livemode": true, "balance_transactions": []any{},
-		}))
+		h.post2(h.disputed(fmt.Sprintf("evt_d%d", n), told.typ, told.status))
 		h.take()
 		h.wantState(intent{id: "op_pay"}, told.want)
 	}
+	h.wantKinds("reversed")
+}
+
+func TestADisputeThatIsToldOfBeforeItsPaymentReversesItToo(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	h.intake.Kinds = map[recon.SourceName][]string{testSource: {"payment_intent"}}
+	h.openPayment("indeterminate")
+	h.post2(h.disputed("evt_d", "charge.dispute.closed", "lost"))
+	h.take()
+	h.wantState(intent{id: "op_pay"}, recon.Unknown)
+	h.post2(h.paid())
+	h.take()
+	h.wantState(intent{id: "op_pay"}, recon.ManualReview)
 	h.wantKinds("reversed")
 }
 

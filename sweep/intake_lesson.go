@@ -33,18 +33,29 @@ func aboutOf(s sources.Shown) []string {
 	return ids
 }
 
-// ours keeps what is of a kind that some action makes. Anything else would wait for an
-// operation for ever.
+// takers are the kinds of effects that take back what effects of a kind did. They belong
+// to no operation and bear on those that the effects above them belong to.
+var takers = map[string][]string{
+	"charge":         {"dispute", "refund"},
+	"payment_intent": {"dispute", "refund"},
+}
+
+// makes reports whether an action of the source makes effects of a kind, or may: where one
+// does not say which kind it makes.
+func (i *Intake) makes(source recon.SourceName, kind string) bool {
+	return i.Kinds == nil || slices.Contains(i.Kinds[source], kind) || slices.Contains(i.Kinds[source], "")
+}
+
+// ours keeps what is of a kind that some action makes, and what takes such effects back.
+// Anything else would wait for an operation for ever.
 func (i *Intake) ours(source recon.SourceName, s sources.Shown) sources.Shown {
-	if i.Kinds == nil {
-		return s
+	ours := func(kind string) bool {
+		return i.makes(source, kind) || slices.ContainsFunc(i.Kinds[source], func(made string) bool { return slices.Contains(takers[made], kind) })
 	}
-	every := slices.Contains(i.Kinds[source], "") // an action that does not say which kind it makes
-	made := func(kind string) bool { return every || slices.Contains(i.Kinds[source], kind) }
 	var out sources.Shown
 	kept := map[recon.EffectIdentity]bool{}
 	for _, e := range s.Effects {
-		if made(e.Kind) {
+		if ours(e.Kind) {
 			out.Effects, kept[e.Identity()] = append(out.Effects, e), true
 		}
 	}
@@ -54,7 +65,7 @@ func (i *Intake) ours(source recon.SourceName, s sources.Shown) sources.Shown {
 		}
 	}
 	for _, h := range s.Hints {
-		if made(h.Kind) {
+		if ours(h.Kind) {
 			out.Hints = append(out.Hints, h)
 		}
 	}
