@@ -54,26 +54,37 @@ type clicks struct {
 	observe func(result string)
 	log     *slog.Logger
 	limit   *rate.Limiter
+	bodies  chan struct{} // one for each body that is read
 	places  chan struct{} // one for each click that is worked on
 }
 
+var tooManyClicks = &refused{http.StatusTooManyRequests, deliveryLimited, "too many clicks at once: try again in a moment"}
+
 func (d *daemon) clicks() *clicks {
-	h := &clicks{
+	c := d.Config // not by way of d: a new one may come in the middle of a click
+	return &clicks{
+		apps:    apps(c, d.notifiers),
 		observe: d.metrics.clicked, log: d.Log, limit: rate.NewLimiter(clicksPerSecond, clicksPerSecond), places: d.clickPlaces,
+		bodies: make(chan struct{}, maxClicks),
 		desk: func() *clickDesk {
 			l := d.ledger.Load()
 			if l == nil {
 				return nil
 			}
-			return &clickDesk{config: d.Config, ledger: l, log: d.Log}
+			return &clickDesk{config: c, ledger: l, log: d.Log}
 		},
 	}
-	for _, dest := range d.Config.Destinations { // in the order of the configuration
-		if app, ok := d.notifiers[dest.Name].(*slack.Notifier); ok && app.Interactive() {
-			h.apps = append(h.apps, app)
+}
+
+// apps are the clients that a click can come from, in the order of the configuration.
+func apps(c *config.Config, notifiers map[string]escalation.Notifier) []*slack.Notifier {
+	var all []*slack.Notifier
+	for _, dest := range c.Destinations {
+		if app, ok := notifiers[dest.Name].(*slack.Notifier); ok && app.Interactive() {
+			all = append(all, app)
 		}
 	}
-	return h
+	return all
 }
 
 // drainClicks waits for what is being worked on, and lets nothing more begin.
@@ -111,7 +122,7 @@ func (h *clicks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	app, action, err := h.read(w, r)
 	if err == nil && action.Sort == slack.Other {
 		h.observe(clickOther)
-		answer(w, http.StatusOK, "")
+		w.WriteHeader(http.StatusOK)
 		return
 	}
 	var done outcome
@@ -133,8 +144,11 @@ func (h *clicks) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // read takes the body and finds out whose app signed it.
 func (h *clicks) read(w http.ResponseWriter, r *http.Request) (*slack.Notifier, slack.Action, error) {
-	if !h.limit.Allow() {
-		return nil, slack.Action{}, &refused{http.StatusTooManyRequests, deliveryLimited, "too many clicks: try again in a moment"}
+	select {
+	case h.bodies <- struct{}{}:
+		defer func() { <-h.bodies }()
+	default:
+		return nil, slack.Action{}, tooManyClicks
 	}
 	body, err := readDelivery(w, r)
 	if err != nil {
@@ -145,6 +159,10 @@ func (h *clicks) read(w http.ResponseWriter, r *http.Request) (*slack.Notifier, 
 	if len(signed) == 0 {
 		return nil, slack.Action{}, &refused{http.StatusUnauthorized, clickUnsigned,
 			"this is not signed by Slack within the last five minutes: compare signing_secret_file with the app's signing secret, and this machine's clock"}
+	}
+	// After the signature: what anybody can forge must not spend what people may click.
+	if !h.limit.Allow() {
+		return nil, slack.Action{}, tooManyClicks
 	}
 	action, err := slack.ParseAction(body)
 	if err != nil {
@@ -174,7 +192,7 @@ func (h *clicks) work(ctx context.Context, app *slack.Notifier, a slack.Action) 
 	select {
 	case h.places <- struct{}{}:
 	default:
-		return outcome{}, &refused{http.StatusTooManyRequests, deliveryLimited, "too many clicks at once: try again in a moment"}
+		return outcome{}, tooManyClicks
 	}
 	done, late := make(chan outcome), make(chan struct{})
 	go func() {

@@ -49,6 +49,8 @@ type office struct {
 	stripe *stripetest.Server
 	ledger *ledger.Ledger
 	url    string
+	// environ is what the configuration is filled in with.
+	environ map[string]string
 }
 
 // openOffice starts one that has a finding on an operation of each amount: op_1, op_2.
@@ -66,9 +68,9 @@ func openOffice(t *testing.T, amounts ...int64) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(slack.Close)
-	c := parse(t, clickable, map[string]string{"KEY": "sk_live_TESTONLY", "STRIPE_URL": stripe.URL(), "TOKEN": "xoxb-TESTONLY",
-		"SLACK_URL": slack.URL(), "SIGNING": clickSecret})
-	o := &office{slack: slack, stripe: stripe, url: pgtest.URL(t)}
+	o := &office{slack: slack, stripe: stripe, url: pgtest.URL(t), environ: map[string]string{"KEY": "sk_live_TESTONLY", "STRIPE_URL": stripe.URL(),
+		"TOKEN": "xoxb-TESTONLY", "SLACK_URL": slack.URL(), "SIGNING": clickSecret}}
+	c := parse(t, clickable, o.environ)
 	if o.ledger, err = ledger.Open(t.Context(), ledger.Options{URL: o.url, MaxConns: 4}); err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +93,8 @@ func (o *office) unresolved(t *testing.T, i int, amount int64) {
 	line, err := recon.MarshalOperation(recon.Operation{
 		ID: id, Source: "stripe-main", Action: "refund.create", Target: "order:" + string(id), Parent: "ch_" + string(id),
 		Money: recon.Money{Minor: amount, Currency: "EUR"}, State: recon.Unknown, Account: "acct_1", Mode: "live",
-		CreatedAt: time.Now().Add(-time.Hour), SentAt: time.Now().Add(-time.Hour), Marks: []recon.Mark{recon.MarkReference},
+		CreatedAt: time.Now().Add(-time.Hour), SentAt: time.Now().Add(-time.Hour), Marks: []recon.Mark{recon.MarkKey, recon.MarkReference},
+		Key: "key-" + string(id), KeyExpiresAt: time.Now().Add(20 * time.Hour),
 	})
 	if err != nil {
 		t.Fatal(err)

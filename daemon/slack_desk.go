@@ -88,7 +88,7 @@ func (d *clickDesk) decided(ctx context.Context, a slack.Action, p ledger.Person
 	}
 	d.log.Info("somebody acted in Slack", "finding", a.Finding, "verb", string(p.Verb), "person", p.Person, "outcome", string(answer.Outcome), "repeated", answer.Repeated)
 	o := outcome{result: string(answer.Outcome), said: answer.Text(p.Verb, d.config.Zone)}
-	if field := slack.Typed(p.Verb); answer.Outcome == ledger.PersonRefused && a.Sort == slack.Submission && field != "" {
+	if field := a.Entry.Typed(p.Verb); answer.Outcome == ledger.PersonRefused && field != "" {
 		return outcome{result: o.result, faults: map[string]string{field: o.said}} // the form stays, to be mended
 	}
 	return o
@@ -206,7 +206,7 @@ func (d *clickDesk) failed(a slack.Action, err error) outcome {
 	var gone *ledger.NotFoundError
 	switch {
 	case errors.As(err, &usage), errors.As(err, &role), errors.As(err, &gone):
-		return outcome{result: string(ledger.PersonRefused), said: "Refused: " + err.Error() + "."}
+		return outcome{result: string(ledger.PersonRefused), said: "Refused: " + strings.TrimSuffix(err.Error(), ".") + "."}
 	}
 	const text = "It could not be done now: the ledger does not answer. Look at the finding and click again in a minute; nothing is done twice."
 	return outcome{result: clickNotDone, said: text, failed: text}

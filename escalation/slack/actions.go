@@ -52,6 +52,8 @@ type Entry struct {
 	Operation recon.OperationID
 	Assignee  string
 	For       string // how long, such as 4h
+
+	fields map[string]string // as they were filled in
 }
 
 // ErrUnreadable is a body that is no interaction of Slack's.
@@ -144,10 +146,11 @@ func (p payload) accounts() []string {
 func (p payload) click(a *Action) {
 	pressed := p.Actions[0]
 	verb := recon.Verb(pressed.ID)
-	if labels[verb] == "" || json.Unmarshal([]byte(pressed.Value), &a.Button) != nil || a.Button.bad() {
+	var of Button
+	if labels[verb] == "" || json.Unmarshal([]byte(pressed.Value), &of) != nil || of.bad() {
 		return
 	}
-	a.Sort, a.Verb = Click, verb
+	a.Sort, a.Verb, a.Button = Click, verb, of
 	a.Key = key("click", p.Container.TS, pressed.TS, a.Accounts[0])
 }
 
@@ -158,20 +161,20 @@ func (p payload) submission(a *Action) {
 	if json.Unmarshal([]byte(p.View.Metadata), &of) != nil || of.bad() || of.Verb == "" {
 		return
 	}
-	in := func(field string) string {
-		for _, e := range p.View.State.Values[field] {
+	in := map[string]string{}
+	for field, elements := range p.View.State.Values {
+		for _, e := range elements { // each of our fields has one
+			in[field] = strings.TrimSpace(e.Value)
 			if e.Choice.Value != "" {
-				return e.Choice.Value
+				in[field] = e.Choice.Value
 			}
-			return strings.TrimSpace(e.Value)
 		}
-		return ""
 	}
 	a.Sort, a.Verb, a.Button, a.View, a.Answer = Submission, of.Verb, of.Button, p.View.ID, of.Answer
 	a.Key = key("form", p.View.ID, a.Accounts[0])
 	a.Entry = Entry{
-		Reason: in(fieldReason), Effect: in(fieldEffect), Operation: recon.OperationID(in(fieldOperation)),
-		Assignee: in(fieldAssignee), For: in(fieldFor),
+		Reason: in[fieldReason], Effect: in[fieldEffect], Operation: recon.OperationID(in[fieldOperation]),
+		Assignee: in[fieldAssignee], For: in[fieldFor], fields: in,
 	}
 	if of.Effect != "" {
 		a.Entry.Effect = of.Effect
@@ -187,13 +190,26 @@ func (b Button) bad() bool { return b.Finding == "" || len(b.Finding) > 200 || b
 // key joins what makes an action the same one.
 func key(parts ...string) string { return recon.Shorten("slack/"+strings.Join(parts, "/"), maxEntry) }
 
+// Typed is the field of the form that an answer with the verb rests on; empty where the
+// form did not ask for it.
+func (e Entry) Typed(v recon.Verb) string {
+	field := map[recon.Verb]string{recon.Happened: fieldEffect, recon.Adopt: fieldOperation}[v]
+	if _, asked := e.fields[field]; !asked {
+		return ""
+	}
+	return field
+}
+
 // Faults tells what is wrong with what was filled in, by field.
 func (e Entry) Faults(v recon.Verb) map[string]string {
 	faults := map[string]string{}
 	if (v.Settles() || v == recon.Reject) && e.Reason == "" {
 		faults[fieldReason] = "Say why it is so. It is kept as evidence."
 	}
-	for field, value := range map[string]string{fieldReason: e.Reason, fieldEffect: e.Effect, fieldOperation: string(e.Operation)} {
+	if typed, asked := e.fields[fieldEffect]; asked && typed == "" {
+		faults[fieldEffect] = "Look it up at the provider and write its id here."
+	}
+	for field, value := range e.fields {
 		if n := utf8.RuneCountInString(value); n > maxEntry {
 			faults[field] = "At most " + thousands(maxEntry) + " characters are kept; these are " + thousands(n) + "."
 		} else if strings.ContainsRune(value, 0) || !utf8.ValidString(value) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"net/url"
-	"strings"
 	"unicode/utf8"
 
 	slackgo "github.com/slack-go/slack"
@@ -112,15 +111,16 @@ func (n *Notifier) Tell(ctx context.Context, address, said string) error {
 	return n.faultOrNil(op, err)
 }
 
-// ours reports whether an address is of the host that we speak with, or of one below its
-// domain, as hooks.slack.com is: no one else is to be called.
+// ours reports whether an address is Slack's, or of the host that stands in its place: no
+// one else is to be called.
 func (n *Notifier) ours(address string) bool {
 	u, err := url.Parse(address)
 	api, fault := url.Parse(n.settings.APIURL)
-	if err != nil || fault != nil || u.Scheme != api.Scheme || u.User != nil {
+	if err != nil || fault != nil || u.User != nil {
 		return false
 	}
-	return u.Host == api.Host || strings.HasSuffix(u.Host, "."+api.Host)
+	slacks := u.Host == "hooks.slack.com" || u.Host == "hooks.slack-gov.com"
+	return slacks && u.Scheme == "https" || u.Host == api.Host && u.Scheme == api.Scheme
 }
 
 // titles head the forms; Slack takes 24 characters.
@@ -179,18 +179,6 @@ func (f Form) blocks() []slackgo.Block {
 	add(question{field: fieldReason, name: "Reason", hint: "Why it is so, in your own words. It is kept as evidence.",
 		optional: f.Verb == recon.Snooze || f.Verb == recon.Assign, long: true}.block())
 	return blocks
-}
-
-// Typed is the field whose content an answer with the verb is looked up or refused by;
-// empty: there is none.
-func Typed(v recon.Verb) string {
-	switch v {
-	case recon.Happened:
-		return fieldEffect
-	case recon.Adopt:
-		return fieldOperation
-	}
-	return ""
 }
 
 // question is a field for text.
