@@ -86,6 +86,13 @@ var sourceKinds = map[string]sourceKind{
 		},
 		format: jsonLines,
 	},
+	"postmark": {
+		settings: func() settingsOf { return settings(&httpapi.PostmarkSettings{}) },
+		open: func(name recon.SourceName, s any, w Watch) (sources.Source, error) {
+			return httpapi.NewPostmark(name, *s.(*httpapi.PostmarkSettings), httpapi.Options{OnRequest: w})
+		},
+		format: jsonLines,
+	},
 	"stripe": {
 		settings: func() settingsOf { return settings(&stripe.Settings{}) },
 		open: func(name recon.SourceName, s any, w Watch) (sources.Source, error) {

@@ -142,10 +142,6 @@ func (a *asking) byWindow(ctx context.Context, g group, forced func(sources.Ques
 		a.memory.sawDensity(g.id, r.perSecond())
 	}
 	a.tell(g.id, r)
-	if r.fault != nil && a.halted() == nil {
-		// The others may still be asked alone; those that may not are told blind.
-		reached = max(reached, 0)
-	}
 	return unforced(g.questions[reached:], left[reached:], r.fault != nil), nil
 }
 
@@ -184,46 +180,57 @@ func (a *asking) tell(g groupID, r *reading) {
 }
 
 // singly asks each question by requests of its own until one answers, each request once.
-// It gives the questions that none answered.
+// It gives the questions that none answered and that the list may.
 func (a *asking) singly(ctx context.Context, g group, questions []sources.Question) ([]sources.Question, error) {
+	k := a.kinds[g.id.kind]
 	var unanswered []sources.Question
-	asked := map[single]bool{} // and whether it answered
+	asked := map[single]answer{}
 	for i, q := range questions {
 		if fault := a.halted(); fault != nil {
 			a.blind(group{g.id, g.place, questions[i:]}, fault)
 			return unanswered, nil
 		}
-		answered := false
-		for _, s := range a.kinds[g.id.kind].singles(q) {
-			done, again := asked[s]
+		var best answer
+		for _, s := range k.singles(q) {
+			got, again := asked[s]
 			if !again {
 				var err error
-				if done, err = a.one(ctx, g, s, q); err != nil {
+				if got, err = a.one(ctx, g, s, q); err != nil {
 					return nil, err
 				}
-				asked[s] = done
+				asked[s] = got
 			}
-			if answered = done; answered {
+			if best = max(best, got); best == answered {
 				break
 			}
 		}
-		if !answered {
+		// An id of the provider's own that is nobody's is enough, unless something else could
+		// be asked; and a list whose silence proves nothing either adds nothing.
+		if best == nothing || best == silent && k.list != nil && k.list.strong {
 			unanswered = append(unanswered, q)
 		}
 	}
 	return unanswered, nil
 }
 
-// one makes a single look-up and reports whether it answered: it found something, its
-// silence counts, or it could not look, and then nothing else may be taken for an answer.
-// A parent that is not there proves nothing, since it may be misspelt or live elsewhere.
-// An id that is nobody's leaves open what else is there.
-func (a *asking) one(ctx context.Context, g group, s single, q sources.Question) (answered bool, err error) {
+// answer is what a single look-up brought, the least first.
+type answer int
+
+const (
+	nothing  answer = iota // no look: the parent is not there
+	silent                 // silence that proves nothing
+	gone                   // an id that is nobody's
+	answered               // found, silence that counts, or a fault: then nothing else may be taken for an answer
+)
+
+// one makes a single look-up. A parent that is not there proves nothing, since it may be
+// misspelt or live elsewhere.
+func (a *asking) one(ctx context.Context, g group, s single, q sources.Question) (answer, error) {
 	r := a.open(g.id, g.place, s.endpoint, q)
 	r.want = s.want
 	for !r.done && r.fault == nil {
 		if err := a.turn(ctx, r); err != nil {
-			return false, err
+			return nothing, err
 		}
 	}
 	l := a.look(g.id, s.method, r.at)
@@ -237,15 +244,22 @@ func (a *asking) one(ctx context.Context, g group, s single, q sources.Question)
 	case "by_parent":
 		if r.missing {
 			a.spare.join(r.good)
-			return false, nil
+			return nothing, nil
 		}
 		l.Parent = s.want
 	}
 	t := r.good
 	t.join(r.bad)
 	a.conclude(l, t, r.found, r.fault)
-	silent := r.fault == nil && len(r.found) == 0
-	return !silent || s.strong && s.method != recon.ByID, nil
+	switch {
+	case r.fault != nil || len(r.found) > 0:
+		return answered, nil
+	case !s.strong:
+		return silent, nil
+	case s.method == recon.ByID:
+		return gone, nil
+	}
+	return answered, nil
 }
 
 // trail collects what the requests of one look said.

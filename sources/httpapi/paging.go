@@ -70,75 +70,71 @@ func (p *paging) ask(query url.Values, at position) {
 func (p *paging) turn(at position, r *reply, items []any, asked string) (next position, ended bool, err error) {
 	next = at
 	next.Turned, next.Count, next.Token = at.Turned+1, at.Count+int64(len(items)), ""
-	more, said, err := p.saysMore(r.value)
+	told, err := p.told(r.value)
 	if err != nil {
 		return at, false, err
 	}
-	total, counted, err := p.counts(r.value)
-	switch {
-	case err != nil:
-		return at, false, err
-	case counted && at.Turned > 0 && total < at.Total && (p.style == stylePage || p.style == styleOffset):
+	if told.counted && at.Turned > 0 && told.total < at.Total && (p.style == stylePage || p.style == styleOffset) {
 		return at, false, errors.New("the list became shorter while it was read, and may have slipped past an object")
 	}
-	next.Total = total
+	next.Total = told.total
 	switch p.style {
 	case stylePage, styleOffset:
-		ended, err = numbered(next, len(items), more, said, counted)
+		ended, err = told.numbered(next, len(items))
 	default:
 		next.Token, err = p.token(r, items, asked)
-		ended = next.Token == "" || said && !more
+		ended = next.Token == "" || told.said && !told.more
 		if err == nil && !ended && next.Token == at.Token {
 			err = errors.New("the list does not move on")
 		}
 	}
-	if err == nil && ended && counted && next.Count < total {
+	if err == nil && ended && told.counted && next.Count < told.total {
 		err = errors.New("the list ended before the number of objects that it told")
 	}
-	if err == nil && said && more && ended {
+	if err == nil && ended && told.more {
 		err = errors.New("the list says that there is more, and not where")
 	}
 	return next, ended, err
 }
 
+// told is what a reply says of its list.
+type told struct {
+	said, more bool  // whether there is more
+	counted    bool  // total is told
+	total      int64 // objects in all
+}
+
 // numbered says whether a list by pages or offsets has ended.
-func numbered(next position, items int, more, said, counted bool) (bool, error) {
+func (t told) numbered(next position, items int) (bool, error) {
 	switch {
-	case said && more && items == 0:
+	case t.more && items == 0:
 		return false, errors.New("the list promises more after an empty page")
-	case said:
-		return !more, nil
-	case counted:
+	case t.said:
+		return !t.more, nil
+	case t.counted:
 		return next.Count >= next.Total || items == 0, nil
 	}
 	return items == 0, nil // a short page may be the provider's own limit
 }
 
-func (p *paging) saysMore(v any) (more, said bool, err error) {
-	if p.more == nil {
-		return false, false, nil
+func (p *paging) told(v any) (t told, err error) {
+	if p.more != nil {
+		value, _, err := p.more.find(v)
+		if t.more, t.said = value.(bool); err != nil || !t.said {
+			return told{}, errors.New("the reply does not say whether there is more")
+		}
 	}
-	value, _, err := p.more.find(v)
-	more, said = value.(bool)
-	if err != nil || !said {
-		return false, false, errors.New("the reply does not say whether there is more")
+	if p.total != nil {
+		value, _, err := p.total.find(v)
+		number, ok := value.(json.Number)
+		if err == nil && ok {
+			t.total, err = strconv.ParseInt(number.String(), 10, 64)
+		}
+		if t.counted = true; err != nil || !ok || t.total < 0 {
+			return told{}, errors.New("the reply does not say how many objects there are")
+		}
 	}
-	return more, said, nil
-}
-
-func (p *paging) counts(v any) (total int64, counted bool, err error) {
-	if p.total == nil {
-		return 0, false, nil
-	}
-	value, _, err := p.total.find(v)
-	number, ok := value.(json.Number)
-	if err == nil && ok {
-		total, err = strconv.ParseInt(number.String(), 10, 64)
-	}
-	if err != nil || !ok || total < 0 {
-		return 0, false, errors.New("the reply does not say how many objects there are")
-	}
-	return total, true, nil
+	return t, nil
 }
 
 // token gives the next cursor or address, empty at the end.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -178,22 +179,47 @@ func (r *reader) status() recon.EffectStatus {
 func (r *reader) targetHash(paths []Path) string {
 	parts := make([]string, len(paths))
 	for i, p := range paths {
-		text, err := p.text(r.v)
+		v, there, err := p.find(r.v)
+		if err == nil && !there {
+			err = errGone
+		}
+		if err == nil {
+			parts[i], err = joined(v)
+		}
 		r.fault("target_hash", err)
-		parts[i] = text
 	}
 	return HashTarget(parts...)
 }
 
+// joined gives the text of a field, or of a list of texts in an order of its own.
+func joined(v any) (string, error) {
+	list, ok := v.([]any)
+	if !ok {
+		return textOf(v)
+	}
+	texts := make([]string, len(list))
+	for i, entry := range list {
+		text, err := textOf(entry)
+		if err != nil {
+			return "", err
+		}
+		texts[i] = clean(text)
+	}
+	slices.Sort(texts)
+	return strings.Join(texts, ","), nil
+}
+
+func clean(s string) string { return strings.ToLower(strings.TrimSpace(s)) }
+
 // HashTarget makes a target of texts that are personal, such as a recipient's address and
 // a subject: "sha256:" and the hash, in hexadecimal, of the texts joined by line feeds,
-// each without white space around it and in lower case. Who opens the operation makes its
-// target the same way.
+// each without white space around it and in lower case. Several recipients are one text:
+// sorted and joined by commas. Who opens the operation makes its target the same way.
 func HashTarget(parts ...string) string {
-	clean := make([]string, len(parts))
+	cleaned := make([]string, len(parts))
 	for i, p := range parts {
-		clean[i] = strings.ToLower(strings.TrimSpace(p))
+		cleaned[i] = clean(p)
 	}
-	sum := sha256.Sum256([]byte(strings.Join(clean, "\n")))
+	sum := sha256.Sum256([]byte(strings.Join(cleaned, "\n")))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }

@@ -98,14 +98,14 @@ func (a *asking) turn(ctx context.Context, r *reading) error {
 func (r *reading) bounds() url.Values {
 	query := url.Values{}
 	if b := r.endpoint.since; b != nil && !r.since.IsZero() {
-		query.Set(b.param, b.dates.write(r.since.Add(-b.dates.wide)))
+		query.Set(b.param, b.dates.write(r.since.Add(-b.dates.wide(r.since))))
 	}
 	until := r.until
 	if under := r.pos.Under; !under.IsZero() && (until.IsZero() || under.Before(until)) {
 		until = under
 	}
 	if b := r.endpoint.until; b != nil && !until.IsZero() {
-		query.Set(b.param, b.dates.write(until.Add(b.dates.wide)))
+		query.Set(b.param, b.dates.write(until.Add(b.dates.wide(until))))
 	}
 	return query
 }

@@ -69,12 +69,8 @@ type place struct {
 // New makes a source from settings whose secrets were read. The error lists every fault
 // of the settings.
 func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
-	var faults []error
-	for _, f := range s.Validate() {
-		faults = append(faults, f)
-	}
-	if len(faults) > 0 {
-		return nil, fmt.Errorf("source %s: %w", name, errors.Join(faults...))
+	if faults := s.Validate(); len(faults) > 0 {
+		return nil, faultsError(name, faults)
 	}
 	transport := o.Transport
 	if transport == nil {
@@ -109,6 +105,14 @@ func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
 	}
 	src.sheet = src.writeSheet()
 	return src, nil
+}
+
+func faultsError(name recon.SourceName, faults []recon.Fault) error {
+	list := make([]error, len(faults))
+	for i, f := range faults {
+		list[i] = f
+	}
+	return fmt.Errorf("source %s: %w", name, errors.Join(list...))
 }
 
 func (s Settings) perSecond() rate.Limit {

@@ -13,7 +13,7 @@ type dates struct {
 	layout string // of Go; empty for unix times
 	unit   time.Duration
 	zone   *time.Location
-	wide   time.Duration // how much earlier and later a bound in this format is asked for
+	coarse bool // written without its seconds
 }
 
 var (
@@ -24,13 +24,9 @@ var (
 	layout  = strings.NewReplacer("YYYY", "2006", "MM", "01", "DD", "02", "hh", "15", "mm", "04", "ss", "05", "zz", "-07:00")
 )
 
-const (
-	// overlap is how much more than the window is asked for: providers round to seconds,
-	// and it is not known whether a bound is meant with or without its own second.
-	overlap = 2 * time.Second
-	// clockChange is the same where times are local: an hour of every year is there twice.
-	clockChange = time.Hour + overlap
-)
+// overlap is how much more than the window is asked for: providers round to seconds, and it
+// is not known whether a bound is meant with or without its own second.
+const overlap = 2 * time.Second
 
 func parseDates(format, zone string) (dates, error) {
 	loc, err := time.LoadLocation(orElse(zone, "UTC"))
@@ -39,19 +35,17 @@ func parseDates(format, zone string) (dates, error) {
 	}
 	switch format {
 	case "", "rfc3339":
-		return dates{layout: time.RFC3339, zone: time.UTC, wide: overlap}, nil
+		return dates{layout: time.RFC3339, zone: time.UTC}, nil
 	case "unix":
-		return dates{unit: time.Second, zone: time.UTC, wide: overlap}, nil
+		return dates{unit: time.Second, zone: time.UTC}, nil
 	case "unix_ms":
-		return dates{unit: time.Millisecond, zone: time.UTC, wide: overlap}, nil
+		return dates{unit: time.Millisecond, zone: time.UTC}, nil
 	}
-	d := dates{layout: layout.Replace(format), zone: loc, wide: clockChange}
+	d := dates{layout: layout.Replace(format), zone: loc}
 	if !strings.Contains(d.layout, "2006") || !strings.Contains(d.layout, "01") || !strings.Contains(d.layout, "02") {
 		return dates{}, fmt.Errorf("%q is no format of dates; write rfc3339, unix, unix_ms or one like \"YYYY-MM-DD hh:mm:ss\"", format)
 	}
-	if !strings.Contains(d.layout, "05") {
-		d.wide += 24 * time.Hour // whole days, hours or minutes
-	}
+	d.coarse = !strings.Contains(d.layout, "05")
 	return d, nil
 }
 
@@ -79,6 +73,21 @@ func (d dates) read(s string) (time.Time, error) {
 		return time.Time{}, errTime
 	}
 	return at.UTC().Truncate(time.Microsecond), nil
+}
+
+// wide is how much earlier and later than at a bound is asked for. Where clocks change, a
+// local time may be there twice.
+func (d dates) wide(at time.Time) time.Duration {
+	wide := overlap
+	_, before := at.Add(-3 * time.Hour).In(d.zone).Zone()
+	_, after := at.Add(3 * time.Hour).In(d.zone).Zone()
+	if before != after {
+		wide += max(time.Duration(before-after), time.Duration(after-before)) * time.Second
+	}
+	if d.coarse {
+		wide += 24 * time.Hour // whole days, hours or minutes
+	}
+	return wide
 }
 
 // write writes a bound.
