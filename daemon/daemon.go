@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -40,6 +42,9 @@ type Options struct {
 	// ReadyPublic is told the address of the public listener before Ready is called, where
 	// there is one.
 	ReadyPublic func(address string)
+	// Reload asks for the configuration to be read again, by Load. Nil: nobody asks.
+	Reload <-chan os.Signal
+	Load   func() (*config.Config, error)
 }
 
 // daemon is what runs.
@@ -56,28 +61,44 @@ type daemon struct {
 
 	notifiers   map[string]escalation.Notifier // clients of the destinations, by name
 	clickPlaces chan struct{}                  // one for each click that is worked on
+	front       atomic.Pointer[http.Handler]   // what answers at the public listener; nil: there is none
 }
 
 // Run runs until ctx ends, and then stops in order. It returns an error where it could
 // not start: an address in use, a schema that this program does not know.
 func Run(ctx context.Context, o Options) error {
 	d := &daemon{Options: o, metrics: newMetrics(o.Config), bell: newBell(), clickPlaces: make(chan struct{}, maxClicks)}
-	life := &lifecycle{log: o.Log}
-	defer life.stop(context.WithoutCancel(ctx)) // the end must be orderly although ctx has ended
-	if err := d.start(ctx, life); err != nil {
+	life, work := &lifecycle{log: o.Log}, &lifecycle{log: o.Log}
+	defer func() { // orderly although ctx has ended
+		d.ready.Store(false)
+		ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), stopWithin)
+		defer cancel()
+		work.stop(ending)
+		life.stop(ending)
+	}()
+	if err := d.start(ctx, life, work); err != nil {
 		if ctx.Err() != nil {
 			return nil // told to stop while starting
 		}
 		return err
 	}
 	d.Log.Info("running", "tenant", d.ledger.Load().Tenant(), "sources", len(o.Config.Sources), "actions", len(o.Config.Policies))
-	<-ctx.Done()
-	d.Log.Info("told to stop")
-	return nil
+	for {
+		select {
+		case <-ctx.Done():
+			d.Log.Info("told to stop")
+			return nil
+		case <-d.Reload:
+			if err := d.reload(ctx, work); err != nil {
+				return err
+			}
+		}
+	}
 }
 
-// start starts the parts in the order in which they need each other.
-func (d *daemon) start(ctx context.Context, life *lifecycle) error {
+// start starts the parts in the order in which they need each other. work takes those that
+// a new configuration starts anew.
+func (d *daemon) start(ctx context.Context, life, work *lifecycle) error {
 	for _, n := range d.Config.Notes {
 		d.Log.Warn("configuration", "note", n.String())
 	}
@@ -102,7 +123,7 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 	if err := d.openInbox(ctx, life); err != nil {
 		return err
 	}
-	if err := d.retry(ctx, "apply policies", func() error { return d.applyPolicies(ctx, l) }); err != nil {
+	if err := d.retry(ctx, "apply policies", func() error { return d.applyPolicies(ctx, l, d.Config) }); err != nil {
 		return err
 	}
 	if err := d.retry(ctx, "fold the tallies", func() error { return catchUp(ctx, l) }); err != nil {
@@ -116,13 +137,19 @@ func (d *daemon) start(ctx context.Context, life *lifecycle) error {
 	life.started("clicks in Slack", d.drainClicks)
 	life.started("waking findings", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.wake(ctx, l) }))
 	life.started("snapshots", service(context.WithoutCancel(ctx), func(ctx context.Context) { d.snapshots(ctx, l) }))
-	if err := d.deliver(ctx, life, l); err != nil {
+	return d.startWork(ctx, work)
+}
+
+// startWork starts what the configuration says is to be done. The ledger is open.
+func (d *daemon) startWork(ctx context.Context, work *lifecycle) error {
+	l := d.ledger.Load()
+	if err := d.deliver(ctx, work, l); err != nil {
 		return err
 	}
-	if err := d.takeIn(ctx, life, l); err != nil {
+	if err := d.takeIn(ctx, work, l); err != nil {
 		return err
 	}
-	return d.schedule(ctx, life, l)
+	return d.schedule(ctx, work, l)
 }
 
 // openLedger waits for the database as long as it takes. A schema that this program
@@ -168,19 +195,19 @@ func passing(err error) bool {
 	return false
 }
 
-func (d *daemon) applyPolicies(ctx context.Context, l *ledger.Ledger) error {
+func (d *daemon) applyPolicies(ctx context.Context, l *ledger.Ledger, c *config.Config) error {
 	now, err := l.Now(ctx)
 	if err != nil {
 		return err
 	}
-	applied, err := l.ApplyPolicies(ctx, d.Config.Policies, now)
+	applied, err := l.ApplyPolicies(ctx, c.Policies, now)
 	if err != nil {
 		return fmt.Errorf("apply the configured policies: %w", err)
 	}
 	for _, p := range applied {
 		d.Log.Info("policy", "action", p.Action, "version", p.Version)
 	}
-	return d.applyPeople(ctx, l, now)
+	return applyPeople(ctx, l, c, now)
 }
 
 // deliver starts the planning and the delivery of notices, where there is anybody to

@@ -48,17 +48,19 @@ type running struct {
 	log    *lockedBuffer
 }
 
-func start(t *testing.T, c *config.Config, url string) *running {
+func start(t *testing.T, c *config.Config, url string, change ...func(*Options)) *running {
 	t.Helper()
 	r := &running{T: t, log: &lockedBuffer{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	address, public, ended := make(chan string, 1), make(chan string, 1), make(chan error, 1)
-	go func() {
-		ended <- Run(ctx, Options{
-			Config: c, DatabaseURL: url, Holder: "test/" + t.Name(), Ready: func(a string) { address <- a }, ReadyPublic: func(a string) { public <- a },
-			Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
-		})
-	}()
+	o := Options{
+		Config: c, DatabaseURL: url, Holder: "test/" + t.Name(), Ready: func(a string) { address <- a }, ReadyPublic: func(a string) { public <- a },
+		Log: slog.New(slog.NewJSONHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	for _, f := range change {
+		f(&o)
+	}
+	go func() { ended <- Run(ctx, o) }()
 	select {
 	case a := <-address:
 		r.base = "http://" + a

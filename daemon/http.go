@@ -24,8 +24,9 @@ const (
 // if anything is served there. Only what Slack signed, by somebody on the list of people,
 // changes an operation.
 func (d *daemon) listen(ctx context.Context, life *lifecycle) error {
-	if public := d.public(); public != nil {
-		address, err := d.serve(ctx, life, listener{"public", d.Config.Listen.Public, "what providers and Slack deliver", public})
+	d.open()
+	if d.front.Load() != nil {
+		address, err := d.serve(ctx, life, listener{"public", d.Config.Listen.Public, "what providers and Slack deliver", http.HandlerFunc(d.fronted)})
 		if err != nil {
 			return err
 		}

@@ -6,8 +6,12 @@ import (
 	"time"
 )
 
-// stopWithin bounds the end of each part.
-const stopWithin = 15 * time.Second
+const (
+	// stopWithin bounds the end of all parts together. Orchestrators kill after ten seconds.
+	stopWithin = 8 * time.Second
+	// leastStop is what a part gets also where those before it took all of the time.
+	leastStop = 100 * time.Millisecond
+)
 
 // lifecycle stops what was started, in reverse order and by name.
 type lifecycle struct {
@@ -25,13 +29,13 @@ func (l *lifecycle) started(name string, stop func(context.Context) error) {
 	l.parts = append(l.parts, part{name, stop})
 }
 
-// stop ends all parts. One that fails or takes too long delays the others by its bound
-// and no more.
+// stop ends all parts, until the deadline of ctx. One that fails or takes too long keeps no
+// other from its end.
 func (l *lifecycle) stop(ctx context.Context) {
 	for i := len(l.parts) - 1; i >= 0; i-- {
 		p := l.parts[i]
 		began := time.Now()
-		bounded, cancel := context.WithTimeout(ctx, stopWithin)
+		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeLeft(ctx))
 		err := p.stop(bounded)
 		cancel()
 		attrs := []any{"part", p.name, "took", time.Since(began).Round(time.Millisecond).String()}
@@ -42,6 +46,15 @@ func (l *lifecycle) stop(ctx context.Context) {
 		l.log.Info("stopped", attrs...)
 	}
 	l.parts = nil
+}
+
+// timeLeft is what is left until the deadline of ctx.
+func timeLeft(ctx context.Context) time.Duration {
+	end, ok := ctx.Deadline()
+	if !ok {
+		return stopWithin
+	}
+	return max(time.Until(end), leastStop)
 }
 
 // service runs f in a goroutine of its own until the returned function is called,

@@ -85,6 +85,14 @@ func newMetrics(c *config.Config) *metrics {
 			m.unknown.WithLabelValues(string(s.Name), string(state))
 		}
 	}
+	m.show(c)
+	return m
+}
+
+// show makes the series of all that a new configuration can bring. What it takes away is
+// shown no longer by the gauges; counters only grow.
+func (m *metrics) show(c *config.Config) {
+	m.gauges.show(c)
 	for _, name := range runNames(c) {
 		m.runs.WithLabelValues(name)
 	}
@@ -93,7 +101,6 @@ func newMetrics(c *config.Config) *metrics {
 			m.notices.WithLabelValues(d.Name, string(r))
 		}
 	}
-	return m
 }
 
 const namespace = "reconciler"
@@ -167,20 +174,32 @@ func (m *metrics) ran(name string, took time.Duration) {
 // gauges shows the newest snapshot of the ledger. It reads the database at no scrape:
 // a scrape must not become slow with it, nor fail.
 type gauges struct {
-	actions []recon.Policy
-	sources []recon.SourceName
-	runs    []string
-
-	mu   sync.Mutex // guards last
+	mu   sync.Mutex // guards all of it
+	of   configured
 	last ledger.Snapshot
 }
 
+// configured is what there is a series for, whether the ledger has anything of it or not.
+type configured struct {
+	actions []recon.Policy
+	sources []recon.SourceName
+	runs    []string
+}
+
 func newGauges(c *config.Config) *gauges {
-	g := &gauges{actions: c.Policies, runs: runNames(c)}
-	for _, s := range c.Sources {
-		g.sources = append(g.sources, s.Name)
-	}
+	g := &gauges{}
+	g.show(c)
 	return g
+}
+
+func (g *gauges) show(c *config.Config) {
+	of := configured{actions: c.Policies, runs: runNames(c)}
+	for _, s := range c.Sources {
+		of.sources = append(of.sources, s.Name)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.of = of
 }
 
 func (g *gauges) set(s ledger.Snapshot) {
@@ -225,30 +244,30 @@ func (g *gauges) Describe(to chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (g *gauges) Collect(to chan<- prometheus.Metric) {
 	g.mu.Lock()
-	s := g.last
+	of, s := g.of, g.last
 	g.mu.Unlock()
 	send := func(d *prometheus.Desc, v float64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
 	}
-	g.operations(s, send)
+	of.operations(s, send)
 	for _, k := range recon.FindingKinds {
 		send(findingsDesc, float64(s.Findings[k]), string(k))
 	}
-	for _, name := range g.sources {
+	for _, name := range of.sources {
 		send(unownedDesc, float64(s.EffectsUnowned[name]), string(name))
 		send(blindDesc, seconds(s.BlindSince[name]), string(name))
 	}
-	for _, name := range g.runs {
+	for _, name := range of.runs {
 		send(successDesc, seconds(s.RunLastSuccess[name]), name)
 	}
 	send(noticeDesc, seconds(s.OldestNotice))
 	send(snapshotDesc, seconds(s.At))
-	g.counters(s, to)
+	of.counters(s, to)
 }
 
 // operations tells of every configured action, and of what the ledger has besides:
 // operations of an action that somebody took out of the configuration are still open.
-func (g *gauges) operations(s ledger.Snapshot, send func(*prometheus.Desc, float64, ...string)) {
+func (of configured) operations(s ledger.Snapshot, send func(*prometheus.Desc, float64, ...string)) {
 	type action struct {
 		source recon.SourceName
 		name   string
@@ -260,7 +279,7 @@ func (g *gauges) operations(s ledger.Snapshot, send func(*prometheus.Desc, float
 	actions := map[action]bool{}
 	counts := map[state]int64{}
 	unknown, inFlight, key := map[action]time.Time{}, map[action]time.Time{}, map[action]time.Time{}
-	for _, p := range g.actions {
+	for _, p := range of.actions {
 		actions[action{p.Source, p.Action}] = true
 	}
 	for _, o := range s.Operations {

@@ -75,13 +75,13 @@ func kindNames() []string {
 
 // counters sends the ledger's counters. Before the first reading there are none: a
 // counter that begins at 0 and then jumps to what it was is an increase that never was.
-func (g *gauges) counters(s ledger.Snapshot, to chan<- prometheus.Metric) {
+func (of configured) counters(s ledger.Snapshot, to chan<- prometheus.Metric) {
 	if s.At.IsZero() {
 		return
 	}
 	for _, c := range ledgerCounters {
 		counts := map[string]float64{}
-		for _, labels := range g.zeroSeries(c) {
+		for _, labels := range of.zeroSeries(c) {
 			counts[strings.Join(labels, "\x00")] = 0
 		}
 		for _, t := range s.Tallies {
@@ -100,12 +100,12 @@ func (g *gauges) counters(s ledger.Snapshot, to chan<- prometheus.Metric) {
 }
 
 // zeroSeries are the series that there always are.
-func (g *gauges) zeroSeries(c ledgerCounter) [][]string {
+func (of configured) zeroSeries(c ledgerCounter) [][]string {
 	if !c.ofAction {
 		return c.zero
 	}
 	var all [][]string
-	for _, p := range g.actions {
+	for _, p := range of.actions {
 		for _, more := range c.zero {
 			all = append(all, append([]string{string(p.Source), p.Action}, more...))
 		}

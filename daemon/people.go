@@ -38,8 +38,8 @@ func NewDesk(c *config.Config, l *ledger.Ledger, now func() time.Time, watch con
 }
 
 // applyPeople stores who may act, and above which amounts two must agree.
-func (d *daemon) applyPeople(ctx context.Context, l *ledger.Ledger, now time.Time) error {
-	if err := l.ApplyPeople(ctx, People(d.Config), now); err != nil {
+func applyPeople(ctx context.Context, l *ledger.Ledger, c *config.Config, now time.Time) error {
+	if err := l.ApplyPeople(ctx, People(c), now); err != nil {
 		return fmt.Errorf("apply the configured people: %w", err)
 	}
 	return nil

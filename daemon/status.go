@@ -77,13 +77,14 @@ type asker func(http.ResponseWriter, *http.Request, *ledger.Ledger) error
 
 // withToken lets only holders of the token in. Without a configured token nobody is.
 func (d *daemon) withToken(ask asker) http.Handler {
+	file := d.Config.Listen.TokenFile
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if d.Config.Listen.TokenFile == "" {
+		if file == "" {
 			respond(w, http.StatusNotFound, problem{"the status of operations is not served: set listen.token_file"})
 			return
 		}
 		// Read at every request, so that a token is changed without a restart.
-		token, err := readToken(d.Config.Listen.TokenFile)
+		token, err := readToken(file)
 		if err != nil {
 			d.Log.Error("the status of operations cannot be served", "error", err.Error())
 			respond(w, http.StatusServiceUnavailable, problem{"the token file cannot be read"})

@@ -94,8 +94,9 @@ type webhooks struct {
 }
 
 func (d *daemon) webhooks() *webhooks {
+	c := d.Config // not by way of d: a new one may come in the middle of a request
 	return &webhooks{
-		known:     func(name string) bool { _, ok := d.Config.Source(recon.SourceName(name)); return ok },
+		known:     func(name string) bool { _, ok := c.Source(recon.SourceName(name)); return ok },
 		receivers: d.receivers, inbox: d.writer.Load, stored: d.bell.ring, observe: d.metrics.delivered, log: d.Log,
 		places: make(chan struct{}, maxDeliveries), warn: rate.Sometimes{Interval: time.Minute},
 	}

@@ -2,9 +2,13 @@ package main
 
 import (
 	"context"
+	"os"
+	"os/signal"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"github.com/seed-1c4f4dc2/reconciler/config"
 	"github.com/seed-1c4f4dc2/reconciler/daemon"
 )
 
@@ -14,7 +18,8 @@ func newServeCommand(a *app) *cobra.Command {
 		Short: "Run the daemon: scheduled sweeps, webhooks, notices, metrics and health, until SIGTERM",
 		Long: "Starts, and says so, while providers, Slack and even the database are out of reach. " +
 			"/metrics, /healthz and /readyz answer on listen.private; providers deliver to /webhooks/SOURCE on listen.public, which is open " +
-			"where a source has a webhook secret. A second signal ends it at once.",
+			"where a source has a webhook secret. SIGHUP reads the configuration again: actions, people, schedule, escalation and limits " +
+			"change at once, and what cannot change without a restart, or is wrong, is named and changes nothing. A second signal ends it at once.",
 		Args: exactly(),
 		RunE: a.verb(a.serve),
 	}
@@ -34,7 +39,11 @@ func (a *app) serve(ctx context.Context, _ []string) error {
 		return err
 	}
 	defer stop()
+	reload := make(chan os.Signal, 1)
+	signal.Notify(reload, syscall.SIGHUP)
+	defer signal.Stop(reload)
 	return daemon.Run(ctx, daemon.Options{
 		Config: c, DatabaseURL: url, Tenant: tenantOf(c), Holder: holder(), Log: a.logger(),
+		Reload: reload, Load: func() (*config.Config, error) { return a.needConfig("serve") },
 	})
 }
