@@ -1,5 +1,5 @@
 # Every target works as root and as an ordinary user, and needs Go, git and make only.
-# The programs of PostgreSQL, and for the tests of Prometheus, are what comes from outside:
+# The programs of PostgreSQL, and for the tests of Prometheus and Chromium, come from outside:
 # `make deps` finds or installs them, and the tests start and end servers of their own.
 
 SHELL := /bin/bash
@@ -34,14 +34,16 @@ test: deps ## Run every test, on a PostgreSQL that is started for them and ends 
 	@# Without vet, which lint runs over everything; here it would look a second time.
 	$(GO) test $(RACE) -vet=off -shuffle=on -timeout=8m $(PKG)
 	$(if $(filter ./...,$(PKG)),$(GO) -C sources/stripe/mocktest test -vet=off -shuffle=on ./...)
+	$(if $(filter ./...,$(PKG)),$(GO) -C reports/browsertest test -vet=off -shuffle=on ./...)
 
 .PHONY: e2e
 e2e: deps ## See the alerts fire and the dashboard's queries answered by a real Prometheus and Alertmanager
 	$(GO) -C deploy/e2e test -vet=off -count=1 -timeout=4m ./...
 
 .PHONY: deps
-deps: database ## Find the programs of PostgreSQL and Prometheus; root on Debian and Ubuntu gets them installed
+deps: database ## Find the programs of PostgreSQL, Prometheus and Chromium; root on Debian and Ubuntu gets them installed
 	@tools/prometheus
+	@tools/chromium
 
 .PHONY: database
 database:

@@ -58,7 +58,7 @@ func storyHTML(w io.Writer, n *Nightly, s StoryPage) error {
 	return n.execute(w, "story.html", s, template.FuncMap{
 		"report": func() string { return n.Base() + ".html" },
 		"day":    func() string { return n.Window.Name },
-		"asOf":   func() string { return recon.TimeText(n.AsOf, n.zone()) },
+		"asOf":   func() string { return n.when(n.AsOf) },
 		"findingLink": func(id string) string {
 			if !shown[id] {
 				return ""

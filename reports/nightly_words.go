@@ -41,7 +41,7 @@ func (n *Nightly) ending() string {
 	if n.Ended {
 		return ""
 	}
-	return "The range had not ended when the ledger was read at " + recon.TimeText(n.AsOf, n.zone()) + ": these are not its final numbers."
+	return "The range had not ended when the ledger was read at " + n.when(n.AsOf) + ": these are not its final numbers."
 }
 
 // hours says how long a range is where that is not what one expects of days.
@@ -60,11 +60,10 @@ func (n *Nightly) sumText(s Sum, currency *string) string {
 
 // gapText tells one gap.
 func (n *Nightly) gapText(g NightlyGap) string {
-	until := "until now"
-	if g.To != nil {
-		until = "to " + recon.TimeText(*g.To, n.zone())
+	if g.To == nil {
+		return fmt.Sprintf("%s, since %s: %s", g.Source, n.when(g.From), g.Why)
 	}
-	return fmt.Sprintf("%s, %s %s: %s", g.Source, recon.TimeText(g.From, n.zone()), until, g.Why)
+	return fmt.Sprintf("%s, %s to %s: %s", g.Source, n.when(g.From), n.when(*g.To), g.Why)
 }
 
 func secondsText(s *float64) string {
@@ -94,7 +93,7 @@ func (s OurSide) text(n *Nightly) string {
 		at = " under " + s.Parent
 	}
 	return fmt.Sprintf("%s of %s for %s%s, %s, opened %s", s.Action, s.Money.recon().Text(n.Exponents), orNone(s.Target), at, s.State,
-		recon.TimeText(s.CreatedAt, n.zone()))
+		n.when(s.CreatedAt))
 }
 
 func (s TheirSide) text(n *Nightly) string {
@@ -103,7 +102,7 @@ func (s TheirSide) text(n *Nightly) string {
 		at = " under " + s.Parent
 	}
 	return fmt.Sprintf("%s of %s%s, %s, made %s at %s, account %s, mode %s", recon.Noun(s.Kind), s.Money.recon().Text(n.Exponents), at,
-		s.Status.Text(), recon.TimeText(s.CreatedAt, n.zone()), s.Source, orNone(s.Account), orNone(s.Mode))
+		s.Status.Text(), n.when(s.CreatedAt), s.Source, orNone(s.Account), orNone(s.Mode))
 }
 
 // stateText says how a finding stood.
@@ -125,7 +124,7 @@ func classOrder(classes map[string]int) []string {
 	})
 }
 
-// when writes an instant of the document.
+// when writes an instant of the document in its zone.
 func (n *Nightly) when(t time.Time) string { return recon.TimeText(t, n.zone()) }
 
 // knownFees are the lines with a fee.

@@ -1,0 +1,20 @@
+module github.com/seed-1c4f4dc2/reconciler/reports/browsertest
+
+go 1.26.0
+
+require (
+	github.com/chromedp/cdproto v0.0.0-20250724212937-08a3db8b4327
+	github.com/chromedp/chromedp v0.14.2
+	github.com/seed-1c4f4dc2/reconciler v0.0.0
+)
+
+require (
+	github.com/chromedp/sysutil v1.1.0 // indirect
+	github.com/go-json-experiment/json v0.0.0-20250725192818-e39067aee2d2 // indirect
+	github.com/gobwas/httphead v0.1.0 // indirect
+	github.com/gobwas/pool v0.2.1 // indirect
+	github.com/gobwas/ws v1.4.0 // indirect
+	golang.org/x/sys v0.50.0 // indirect
+)
+
+replace github.com/seed-1c4f4dc2/reconciler => ../..
