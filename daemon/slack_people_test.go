@@ -78,7 +78,7 @@ func TestAProposalIsRejectedInSlack(t *testing.T) {
 		return m.Value("approve") == "" && !strings.Contains(m.Plain(), "Waits for a second")
 	})
 	acts := o.acts("op_1")
-	if len(acts) != 2 || !containsAll(acts[1], []string{`"by": "bob"`, `"verb": "reject"`, "It is there.", `"proposed_by": "ana"`, `"rejected": "did-not-happen"`, `"to": "unknown"`}) {
+	if len(acts) != 2 || !containsAll(acts[1], []string{`"by": "bob"`, `"verb": "reject"`, "It is there.", `"person": "ana"`, `"verb": "did-not-happen"`, `"to": "unknown"`}) {
 		t.Errorf("the journal:\n%s", strings.Join(acts, "\n"))
 	}
 	o.click(bob, m, "did-not-happen") // the proposal counts for nothing any more

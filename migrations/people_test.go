@@ -170,6 +170,22 @@ func TestNobodyApprovesWhatTheyProposedByWhicheverWay(t *testing.T) {
 	if got := try(daemon, object{"person": "bob", "verb": "accept"}); got["outcome"] != "proposed" {
 		t.Errorf("bob answers otherwise: %v", got)
 	}
+	// What was rejected counts no more, and nothing is rejected twice.
+	if got := try(ana, object{"verb": "reject", "version": 999}); got["outcome"] != "changed_meanwhile" {
+		t.Errorf("ana rejects what she has not seen: %v", got)
+	}
+	if got := try(ana, object{"verb": "reject"}); got["outcome"] != "done" || got["state"] != "open" || a.row("op_1", "state") != "unknown" {
+		t.Errorf("ana rejects it: %v", got)
+	}
+	if got := try(ana, object{"verb": "reject"}); got["outcome"] != "refused" || got["reason"] != "nothing is proposed" {
+		t.Errorf("ana rejects it again: %v", got)
+	}
+	if got := try(daemon, object{"person": "olga", "verb": "reject"}); got["outcome"] != "refused" {
+		t.Errorf("an operator rejects: %v", got)
+	}
+	if got := try(daemon, object{"person": "bob", "verb": "accept"}); got["outcome"] != "proposed" {
+		t.Errorf("bob proposes it anew: %v", got)
+	}
 	got := try(ana, object{"verb": "accept"})
 	if got["outcome"] != "done" || got["proposed_by"] != "bob" || got["person"] != "ana" {
 		t.Errorf("ana agrees with bob: %v", got)

@@ -18,7 +18,7 @@ func newFindingsCommand(a *app) *cobra.Command {
 		Args: exactly("a finding's id"), RunE: a.verb(a.findingsShow),
 	}
 	return group("findings", "List and show findings, and act on them",
-		a.newFindingsList(), show, a.newAcknowledge(), a.newSnooze(), a.newAssign(), a.newCheckNow(), a.newResolve())
+		a.newFindingsList(), show, a.newAcknowledge(), a.newSnooze(), a.newAssign(), a.newCheckNow(), a.newResolve(), a.newReject())
 }
 
 // unsettled are the states that wait for somebody or something.

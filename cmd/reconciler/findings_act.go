@@ -107,11 +107,24 @@ func (a *app) newResolve() *cobra.Command {
 		if !f.action.Verb.Settles() {
 			return misuse("--as %q: write one of %s", as, words(recon.Answers))
 		}
-		if strings.TrimSpace(f.action.Reason) == "" {
-			return misuse("resolve needs --reason: why it is so, in your own words")
-		}
-		return nil
+		return f.reasoned("resolve")
 	})
+}
+
+func (a *app) newReject() *cobra.Command {
+	f := &personFlags{action: ledger.PersonAction{Verb: recon.Reject}}
+	cmd := &cobra.Command{
+		Use: "reject ID", Short: "Drop what somebody proposed: --reason says why; the finding stays open", Args: exactly("a finding's id"),
+	}
+	return f.bind(a, cmd, func([]string) error { return f.reasoned("reject") })
+}
+
+// reasoned makes sure that a decision says why.
+func (f *personFlags) reasoned(verb string) error {
+	if strings.TrimSpace(f.action.Reason) == "" {
+		return misuse("%s needs --reason: why it is so, in your own words", verb)
+	}
+	return nil
 }
 
 // untilOf is the time that --for or --until means; zero when neither is given.

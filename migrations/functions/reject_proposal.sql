@@ -5,8 +5,7 @@ LANGUAGE plpgsql VOLATILE AS $$
 -- The finding and its operations are locked.
 DECLARE
     op reconciler.operations;
-    dropped jsonb := jsonb_build_object('proposed_by', f.proposal -> 'person', 'rejected', f.proposal -> 'verb',
-        'effect_id', f.proposal -> 'effect_id');
+    dropped jsonb := jsonb_build_object('rejected', f.proposal - 'observed' - 'openings' - 'reason');
 BEGIN
     IF f.proposal IS NULL THEN
         RETURN reconciler.person_refused(f, person, 'nothing is proposed', 'Look at it again, then decide anew.');
