@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"reflect"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -378,13 +379,23 @@ func TestTheSourcesThatTheExampleCommentsOutAreValid(t *testing.T) {
 	if !ok || !end {
 		t.Fatal("the example shows no source of kind files")
 	}
-	text := "sources:\n  - name: bank-giro\n" + regexp.MustCompile(`(?m)^  # `).ReplaceAllString(block, "  ")
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("TESTONLY_token"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	block = regexp.MustCompile(`/run/secrets/\w+`).ReplaceAllString(block, token)
+	text := "sources:\n  - name: bank-giro\n" + regexp.MustCompile(`(?m)^  # ( |- )`).ReplaceAllString(block, "  $1")
 	c := mustParse(t, text)
-	if len(c.Sources) != 1 || c.Sources[0].Kind != "files" || c.Sources[0].Format.Name != "giro-export" || c.Sources[0].Sheet.System != "giro" {
+	if len(c.Sources) != 3 || c.Sources[0].Kind != "files" || c.Sources[0].Format.Name != "giro-export" || c.Sources[0].Sheet.System != "giro" {
 		t.Errorf("got %+v", c.Sources)
 	}
 	kinds := c.Sources[0].Sheet.Kinds
 	if diff := cmp.Diff([]string{"transfer"}, kinds); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
+	}
+	for i, kind := range map[int]string{1: "email", 2: "ticket"} {
+		if got := c.Sources[i].Sheet.Kinds; !slices.Equal(got, []string{kind}) || c.Sources[i].Format.Name != "jsonl" {
+			t.Errorf("%s observes %v and imports %s, want %s and jsonl", c.Sources[i].Name, got, c.Sources[i].Format.Name, kind)
+		}
 	}
 }
