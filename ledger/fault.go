@@ -48,7 +48,7 @@ func (f *Fault) Error() string {
 	case FaultSchema:
 		b.WriteString("database " + f.Place + " lacks a table or a function" + f.paren() + ": run `reconciler migrate up`")
 	case FaultPrivilege:
-		b.WriteString("the database role may not do this" + f.paren() + ": grant it the group role that `reconciler migrate up` names")
+		b.WriteString("the database role may not do this" + f.paren() + ": whoever administers the database grants it reconciler_daemon for runs, imports and the inbox, reconciler_viewer to read")
 	case FaultTimeout:
 		b.WriteString("database " + f.Place + " did not answer in time" + f.paren() + ": look for long transactions and locks in pg_stat_activity")
 	case FaultConflict:

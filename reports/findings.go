@@ -34,8 +34,8 @@ type FindingStory struct {
 
 // Findings writes a list of findings, in the order given: what, how much, how old, and
 // why in one line each.
-func Findings(w io.Writer, list []FindingRow, now time.Time, exponents map[string]int) error {
-	p := newPage(now, nil)
+func Findings(w io.Writer, list []FindingRow, now time.Time, zone *time.Location, exponents map[string]int) error {
+	p := newPage(now, zone)
 	for _, f := range list {
 		p.line(fmt.Sprintf("%s  %s  %s  %s  %s", pad(f.ID, 36), pad(string(f.Kind), 10), pad(state(f.Finding), 12),
 			left(amount(f.Money, exponents), 15), left(span(age(f, now)), 11)))

@@ -16,8 +16,8 @@ const (
 	overlap = time.Hour
 	// firstWindow is what the first audit of a source without operations looks at.
 	firstWindow = 24 * time.Hour
-	// unlistedWindow bounds what is accounted for at a source that cannot be listed and that
-	// no import covers: it stays unseen, and its window must not grow for ever.
+	// unlistedWindow bounds what is accounted for at a source that cannot be listed: without
+	// imports it stays unseen, and its window must not grow for ever.
 	unlistedWindow = 31 * 24 * time.Hour
 )
 
@@ -54,7 +54,7 @@ func spanOf(asked recon.Window, h horizon) (span, error) {
 		s.counted.To = sure
 	}
 	if asked.From.IsZero() {
-		s.counted.From = h.last.Add(-max(overlap, h.reach))
+		s.counted.From = h.last.Add(-max(overlap, h.reach)).Truncate(time.Second)
 	}
 	if !s.counted.From.Before(s.counted.To) {
 		return s, &WindowError{fmt.Sprintf("the window from %s to %s is empty: its start must be before its end",

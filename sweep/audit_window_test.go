@@ -28,6 +28,10 @@ func TestTheWindowOfAnAudit(t *testing.T) {
 			counted: recon.Window{From: monday.Add(-time.Hour), To: now.Add(-lag)}, listed: recon.Window{From: monday.Add(-2 * time.Hour), To: now},
 		},
 		{
+			name: "of whole seconds", last: monday.Add(time.Millisecond),
+			counted: recon.Window{From: monday.Add(-time.Hour), To: now.Add(-lag)}, listed: recon.Window{From: monday.Add(-2 * time.Hour), To: now},
+		},
+		{
 			name: "further back where effects may wait longer for their operations", last: monday, reach: 3 * time.Hour,
 			counted: recon.Window{From: monday.Add(-3 * time.Hour), To: now.Add(-lag)}, listed: recon.Window{From: monday.Add(-4 * time.Hour), To: now},
 		},

@@ -59,16 +59,26 @@ func (a *app) newFindingsList() *cobra.Command {
 		if f.Limit < 1 || f.Limit > 10_000 {
 			return misuse("--limit %d: write a number from 1 to 10000", f.Limit)
 		}
-		return a.withLedger(ctx, func(l *ledger.Ledger) error { return a.findingsList(ctx, l, f) })
+		return a.findingsList(ctx, f)
 	})
 	return cmd
 }
 
-func (a *app) findingsList(ctx context.Context, l *ledger.Ledger, f ledger.FindingFilter) error {
+func (a *app) findingsList(ctx context.Context, f ledger.FindingFilter) error {
+	c, err := a.maybeConfig()
+	if err != nil {
+		return err
+	}
+	l, done, err := a.openLedger(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer done()
 	rows, err := l.Findings(ctx, f)
 	if err != nil {
 		return err
 	}
+	defer a.cut(len(rows), f.Limit)
 	now, err := l.Now(ctx)
 	if err != nil {
 		return err
@@ -85,7 +95,7 @@ func (a *app) findingsList(ctx context.Context, l *ledger.Ledger, f ledger.Findi
 	if err != nil {
 		return err
 	}
-	return reports.Findings(a.out, list, now, exponents)
+	return reports.Findings(a.out, list, now, c.Zone, exponents)
 }
 
 func (a *app) findingsShow(ctx context.Context, args []string) error {

@@ -87,6 +87,7 @@ func (a *app) newInboxList() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			defer a.cut(len(rows), filter.Limit)
 			err = a.print(eventDocuments(rows), func(w io.Writer) error { return writeEvents(w, rows, zone) })
 			return errors.Join(err, missingEvents(ids, rows))
 		})

@@ -224,11 +224,19 @@ func writeImported(w io.Writer, name string, r ledger.ImportResult) error {
 	return err
 }
 
+// cut says of a list that is as long as it may be that there may be more.
+func (a *app) cut(n, limit int) {
+	if n == limit {
+		fmt.Fprintf(a.err, "reconciler: stopped at --limit %d, the newest first: there may be more\n", limit)
+	}
+}
+
 func (a *app) operationsList(ctx context.Context, l *ledger.Ledger, f ledger.OperationFilter) error {
 	list, err := l.Operations(ctx, f)
 	if err != nil {
 		return err
 	}
+	defer a.cut(len(list), f.Limit)
 	if a.format == "json" {
 		return reports.OperationsJSON(a.out, list)
 	}

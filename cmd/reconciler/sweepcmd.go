@@ -116,7 +116,12 @@ func (a *app) sweep(ctx context.Context, name string, run runFunc, f sweepFlags)
 		}
 		failures = append(failures, err)
 	}
-	text := func(w io.Writer) error { return writeSweep(w, outcomes, changes, manner) }
+	text := func(w io.Writer) error {
+		if len(outcomes) == 0 && errors.Join(failures...) != nil {
+			return nil // none began; the errors say why
+		}
+		return writeSweep(w, outcomes, changes, manner)
+	}
 	return errors.Join(append(failures, a.print(outcomes, text))...)
 }
 
