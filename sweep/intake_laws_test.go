@@ -416,6 +416,26 @@ func TestTheFirstReadingOfAFeedReachesBackToTheOldestOperation(t *testing.T) {
 	h.wantState(i, recon.Succeeded)
 }
 
+// A clock that was ahead, and a trial with --now, leave a point that has not come yet.
+func TestAFeedThatWasReadByAClockAheadIsReadAgain(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	recovery := &Recovery{Inbox: h.inbox, Source: h.source}
+	if _, err := recovery.Run(t.Context(), func() time.Time { return h.now().Add(48 * time.Hour) }); err != nil {
+		t.Fatal(err)
+	}
+	h.down = true
+	i := refund(1)
+	h.happen(i, h.lose(i))
+	h.pass(time.Hour)
+	read, err := recovery.Run(t.Context(), h.now)
+	if err != nil || len(read.Unseen) != 0 || read.New() == 0 {
+		t.Fatalf("%+v, %v", read, err)
+	}
+	h.take()
+	h.wantState(i, recon.Succeeded)
+}
+
 func TestARecoveryThatBreaksOffGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)

@@ -109,6 +109,9 @@ func (r *Recovery) feed(ctx context.Context, a recon.Account, now func() time.Ti
 		})
 		place.ReadTo = at.Add(-history)
 	}
+	if !place.ReadTo.Before(at) {
+		place.ReadTo = at.Add(-firstFeedReach) // the clock was ahead then; what is read twice changes nothing
+	}
 	place.To = at
 	_, err = r.window(ctx, &place, now, out)
 	return err
