@@ -213,10 +213,21 @@ func (a *action) joinSheet(sources []Source) {
 		a.fault("effect", "%s cannot observe %q; it observes %s", p.Source, p.Effect, strings.Join(sheet.Kinds, ", "))
 	}
 	a.checkKeys()
-	if p.Class == recon.Irreversible && len(sheet.Abilities) == 0 && !sheet.Webhooks && p.Unverifiable != "accepted" {
-		a.fault("class", "irreversible, and %s can neither be asked nor sends webhooks: a lost answer could never be cleared up; "+
-			"take another source, or say `unverifiable: accepted` to have every unknown put before a person", p.Source)
+	if p.Class == recon.Irreversible && !sheet.Finds(*p) && !sheet.Webhooks && p.Unverifiable != "accepted" {
+		a.fault("class", "irreversible, and %s can neither be asked for what a lost answer leaves known (marks: %s) nor sends webhooks: it could never be cleared up; "+
+			"take another source or look-up, or say `unverifiable: accepted` to have every unknown put before a person", p.Source, marksText(p.Marks))
 	}
+}
+
+func marksText(marks []recon.Mark) string {
+	if len(marks) == 0 {
+		return "none"
+	}
+	list := make([]string, len(marks))
+	for i, m := range marks {
+		list[i] = string(m)
+	}
+	return strings.Join(list, ", ")
 }
 
 // checkKeys holds what would send an operation again against what keeps a repeat from

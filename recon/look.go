@@ -161,6 +161,16 @@ func (s Sheet) Ability(m Method) (Ability, bool) {
 	return Ability{}, false
 }
 
+// Finds reports whether the source can be asked for an effect of a policy's action when its
+// answer was lost. Then its id is not known, and only what was sent with it can be looked
+// for.
+func (s Sheet) Finds(p Policy) bool {
+	return slices.ContainsFunc(s.Abilities, func(a Ability) bool {
+		sent := slices.ContainsFunc(a.NeedsMark, func(m Mark) bool { return slices.Contains(p.Marks, m) })
+		return a.Method != ByID && a.Finds(p.Effect) && (sent || len(a.NeedsMark) == 0)
+	})
+}
+
 // Has reports whether account and mode are among the source's. A source without
 // accounts has every account.
 func (s Sheet) Has(account, mode string) bool {

@@ -207,5 +207,10 @@ func TestAgeRules(t *testing.T) {
 		}
 		demand(t, fax().decide(now), wants{"unverifiable", recon.ManualReview, "", kinds(recon.FindUnresolved)})
 		demand(t, fax().sheet(func(s *recon.Sheet) { s.Webhooks = true }).decide(now), wants{rule: "wait", to: recon.Unknown})
+		// An id can be asked for where it is known.
+		byID := func(s *recon.Sheet) { s.Abilities = []recon.Ability{{Method: recon.ByID, Consistency: recon.Strong}} }
+		demand(t, fax().sheet(byID).decide(now), wants{"unverifiable", recon.ManualReview, "", kinds(recon.FindUnresolved)})
+		told := func(o *recon.Operation) { o.EffectID = "fax_1" }
+		demand(t, fax().sheet(byID).op(told).decide(now), wants{rule: "wait", to: recon.Unknown})
 	})
 }

@@ -19,7 +19,7 @@ import (
 func newDoctorCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use: "doctor", Short: "Tell whether the database is safe to record intents in, and what each action rests on", Args: exactly(),
-		Long: "Changes nothing and asks no provider. Exits 1 when there is a fault; warnings are no failure.",
+		Long: "Changes nothing and asks no provider. Slack is asked whether the token of each destination serves. Exits 1 when there is a fault; warnings are no failure.",
 		RunE: a.verb(a.doctor),
 	}
 }
@@ -55,6 +55,7 @@ func (a *app) doctor(ctx context.Context, _ []string) error {
 	if err := a.examine(ctx, c, &answer); err != nil {
 		return err
 	}
+	answer.Advice = append(answer.Advice, destinationAdvice(ctx, c)...)
 	faults := 0
 	for _, d := range answer.Advice {
 		if d.Level == ledger.Faulty {
@@ -137,13 +138,23 @@ func footingOf(p recon.Policy, s recon.Sheet) footing {
 		}
 	}
 	f.Lookup = "looked up by " + strings.Join(ways, ", ")
-	if len(ways) == 0 {
+	switch {
+	case len(ways) == 0:
 		f.Lookup = "cannot be looked up"
+	case !s.Finds(p):
+		// A lost answer leaves no id.
+		f.Lookup, proof = "looked up by id alone, which a lost answer does not tell", nil
+	}
+	if !s.Finds(p) && s.Webhooks {
+		f.Lookup += ", but it sends webhooks"
 	}
 	f.NotFound = fmt.Sprintf("not found by %s counts, %s over %s make absent: %s",
 		strings.Join(proof, ", "), count(p.Absence.Looks, "look"), p.Absence.Over, p.OnAbsent)
 	if len(proof) == 0 {
 		f.NotFound = fmt.Sprintf("not found proves nothing, a person decides after %s at the latest", p.GiveUpAfter)
+		if p.Unverifiable == "accepted" && !s.Finds(p) && !s.Webhooks {
+			f.NotFound = "unverifiable, which is accepted: a person decides at once"
+		}
 	}
 	return f
 }

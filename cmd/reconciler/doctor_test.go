@@ -31,15 +31,23 @@ func TestWhatAnActionRestsOn(t *testing.T) {
 			[3]string{"no keys, so it is never sent again after a lost answer", "looked up by search",
 				"not found proves nothing, a person decides after 72h at the latest"}},
 		"a key that is not sent": {
-			func(p *recon.Policy) { p.Marks = []recon.Mark{recon.MarkReference} }, []recon.Ability{id},
-			[3]string{"its key is not sent (marks), so it is never sent again after a lost answer", "looked up by id",
-				"not found by id (after 1m) counts, 3 looks over 10m make absent: missing"}},
+			func(p *recon.Policy) { p.Marks = []recon.Mark{recon.MarkReference} }, []recon.Ability{id, list},
+			[3]string{"its key is not sent (marks), so it is never sent again after a lost answer", "looked up by id, list",
+				"not found by id (after 1m), list (after 1m) counts, 3 looks over 10m make absent: missing"}},
 		"lists look for what is not sent": {
 			func(p *recon.Policy) { p.Marks = []recon.Mark{recon.MarkKey} }, []recon.Ability{list},
 			[3]string{"keys (24h)", "cannot be looked up", "not found proves nothing, a person decides after 72h at the latest"}},
+		"an id that nobody was told": {
+			func(p *recon.Policy) { p.KeyLifetime = 0 }, []recon.Ability{id},
+			[3]string{"no keys, so it is never sent again after a lost answer", "looked up by id alone, which a lost answer does not tell",
+				"not found proves nothing, a person decides after 72h at the latest"}},
+		"unverifiable": {
+			func(p *recon.Policy) { p.KeyLifetime, p.Unverifiable = 0, "accepted" }, []recon.Ability{id},
+			[3]string{"no keys, so it is never sent again after a lost answer", "looked up by id alone, which a lost answer does not tell",
+				"unverifiable, which is accepted: a person decides at once"}},
 		"a read": {
-			func(p *recon.Policy) { p.Class, p.KeyLifetime = recon.Read, 0 }, []recon.Ability{id},
-			[3]string{"needs no key", "looked up by id", "not found by id (after 1m) counts, 3 looks over 10m make absent: missing"}},
+			func(p *recon.Policy) { p.Class, p.KeyLifetime = recon.Read, 0 }, []recon.Ability{id, list},
+			[3]string{"needs no key", "looked up by id, list", "not found by id (after 1m), list (after 1m) counts, 3 looks over 10m make absent: missing"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
