@@ -20,6 +20,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/seed-1c4f4dc2/reconciler/internal/localpg"
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
@@ -46,6 +47,7 @@ func TestScripts(t *testing.T) {
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"database":  func(ts *testscript.TestScript, neg bool, args []string) { database(t, ts, args) },
 			"stripe":    stripe,
+			"slack":     slackWorkspace,
 			"refund":    refund,
 			"exits":     exits,
 			"sql":       func(ts *testscript.TestScript, _ bool, args []string) { sql(t.Context(), ts, args) },
@@ -107,6 +109,15 @@ func stripe(ts *testscript.TestScript, _ bool, args []string) {
 	default:
 		ts.Fatalf("stripe [down|up|writes N]")
 	}
+}
+
+// slack SCOPES starts a Slack workspace in which the token xoxb-TESTONLY has the scopes, and
+// names it in SLACK_URL.
+func slackWorkspace(ts *testscript.TestScript, _ bool, args []string) {
+	s, err := slacktest.Start(slacktest.Options{Token: "xoxb-" + "TESTONLY", Scopes: strings.Join(args, ",")})
+	ts.Check(err)
+	ts.Defer(s.Close)
+	ts.Setenv("SLACK_URL", s.URL())
 }
 
 // refund OPERATION CHARGE AMOUNT [KEY] makes a refund in EUR at the fake Stripe, ten minutes ago.

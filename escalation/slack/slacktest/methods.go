@@ -11,7 +11,7 @@ import (
 // Every method runs with mu held.
 
 func (s *Server) authTest(request) reply {
-	return reply{body: map[string]any{"url": "https://example.slack.com/", "team": "Example", "user": "reconciler",
+	return reply{scopes: s.opts.Scopes, body: map[string]any{"url": "https://example.slack.com/", "team": "Example", "user": "reconciler",
 		"team_id": "T000000001", "user_id": "U000000001", "bot_id": "B000000001"}}
 }
 

@@ -21,6 +21,7 @@ type request struct {
 type reply struct {
 	err        string // ok:false
 	body       map[string]any
+	scopes     string
 	retryAfter time.Duration // with a 429
 }
 
@@ -163,5 +164,8 @@ func send(w http.ResponseWriter, r reply) {
 		body = map[string]any{"ok": false, "error": r.err}
 	}
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	if r.scopes != "" {
+		w.Header().Set("X-OAuth-Scopes", r.scopes)
+	}
 	_ = json.NewEncoder(w).Encode(body) // the other side went away: nothing to tell
 }

@@ -28,6 +28,9 @@ type Options struct {
 	// Pace is the shortest time between two posts or edits in one channel that is not
 	// answered with 429; 0: any pace. Slack's own is one second.
 	Pace time.Duration
+	// Scopes are what auth.test says that the token may do, with commas; empty: it does not
+	// say it.
+	Scopes string
 }
 
 // Server is a running workspace. Its methods may be called at any time.
