@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"bytes"
 	"embed"
 	"fmt"
 	"html/template"
@@ -79,15 +80,34 @@ func (n *Nightly) execute(w io.Writer, name string, data any, funcs template.Fun
 	if err != nil {
 		return err
 	}
-	page, err := htmlFiles.ReadFile("html/" + name)
+	body, err := htmlFiles.ReadFile("html/" + name)
 	if err != nil {
 		return err
 	}
-	t, err := template.New(name).Funcs(funcs).Parse(string(head) + string(page))
+	t, err := template.New(name).Funcs(funcs).Parse(string(head) + string(body))
 	if err != nil {
 		return err
 	}
-	return t.Execute(w, data)
+	var page bytes.Buffer
+	if err := t.Execute(&page, data); err != nil {
+		return err
+	}
+	_, err = w.Write(printable(page.Bytes()))
+	return err
+}
+
+// printable marks what cannot be seen or turns the direction of writing, line by line, so
+// that nobody reads one id as another.
+func printable(page []byte) []byte {
+	var b bytes.Buffer
+	for line := range bytes.Lines(page) {
+		text, whole := bytes.CutSuffix(line, []byte("\n"))
+		b.WriteString(recon.Printable(string(text)))
+		if whole {
+			b.WriteByte('\n')
+		}
+	}
+	return b.Bytes()
 }
 
 func upper(s string) string {

@@ -15,7 +15,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
-const hostile = `<script>alert(1)</script>"'&=HYPERLINK("http://evil.example")`
+const hostile = `<script>alert(1)</script>"'&=HYPERLINK("http://evil.example")` + "\u202e\x1b[31m\n"
 
 func amountOf(n int64) *int64 { return &n }
 func textOf(s string) *string { return &s }
@@ -132,7 +132,7 @@ func TestAReportsPagesAreSelfContained(t *testing.T) {
 		}
 		pages++
 		page := string(data)
-		for _, bad := range []string{"<script", "javascript:", "@import", "url(", "ZgotmplZ"} {
+		for _, bad := range []string{"<script", "javascript:", "@import", "url(", "ZgotmplZ", "\u202e", "\x1b"} {
 			if strings.Contains(page, bad) {
 				t.Errorf("%s holds %s", name, bad)
 			}
