@@ -370,3 +370,53 @@ func TestTheNextEndOfAKeyIsOneStillToCome(t *testing.T) {
 		t.Errorf("the next key expires at %s, want an hour from now", got)
 	}
 }
+
+// What each kind of entry counts as, beside the opening that every operation has.
+func TestWhatEntriesCountAs(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const of = " stripe-main refund.create "
+	tests := []struct {
+		name, kind, body string
+		want             []string
+	}{
+		{"an attempt in doubt", "attempt_finished", `{"from": "in_progress", "to": "unknown", "class": "indeterminate"}`, []string{"operations_became_unknown" + of + "indeterminate"}},
+		{"a refusal that says nothing of an earlier attempt", "attempt_finished", `{"from": "in_progress", "to": "unknown", "class": "refused", "error_code": "500 miles"}`,
+			[]string{"operations_became_unknown" + of + "refused"}},
+		{"a late answer that changes nothing", "attempt_finished", `{"from": "unknown", "to": "unknown", "class": "succeeded", "applied": false}`, nil},
+		{"a late answer after the close", "attempt_finished", `{"from": "succeeded", "to": "succeeded", "class": "succeeded", "applied": false}`, nil},
+		{"an attempt that starts", "attempt_started", `{"from": "unknown", "to": "in_progress"}`, nil},
+		{"found while in progress", "decision", `{"from": "in_progress", "to": "succeeded", "rule": "found"}`,
+			[]string{"confirmed_after_timeout", "operations_closed" + of + "succeeded evidence"}},
+		{"found that was never sent", "decision", `{"from": "pending", "to": "succeeded", "rule": "found"}`, []string{"operations_closed" + of + "succeeded evidence"}},
+		{"given up before it was sent", "decision", `{"from": "pending", "to": "failed", "rule": "never_sent"}`, []string{"operations_closed" + of + "failed policy"}},
+		{"a failed one that has an effect", "decision", `{"from": "failed", "to": "succeeded", "rule": "conflict"}`, nil},
+		{"a failed one whose effect is in flight", "decision", `{"from": "failed", "to": "unknown", "rule": "conflict"}`, []string{"operations_became_unknown" + of + "conflict"}},
+		{"a rule that is not known here", "decision", `{"from": "pending", "to": "unknown", "rule": "brand_new"}`, []string{"operations_became_unknown" + of + "other"}},
+		{"nothing is left of it", "decision", `{"from": "succeeded", "to": "manual_review", "rule": "reversed"}`, []string{"reversed_effects"}},
+		{"nothing is left of it, still", "decision", `{"from": "manual_review", "to": "manual_review", "rule": "reversed"}`, nil},
+		{"a person closes it", "person", `{"from": "manual_review", "to": "failed", "by": "ana"}`, []string{"operations_closed" + of + "failed person"}},
+		{"a person accepts what is closed", "person", `{"from": "succeeded", "to": "succeeded", "by": "ana"}`, nil},
+		{"an adopted effect", "opened", `{"to": "succeeded", "by": "ana"}`, []string{"operations_closed" + of + "succeeded person", "operations_opened" + of[:len(of)-1]}},
+		{"an imported one", "opened", `{"to": "failed", "by": "import"}`, []string{"operations_closed" + of + "failed import", "operations_opened" + of[:len(of)-1]}},
+		{"what was seen", "seen", `{"from": "unknown", "to": "unknown"}`, nil},
+	}
+	for i, tt := range tests {
+		id := fmt.Sprint("op-", i)
+		w.seed(id)
+		before := w.tallied(t.Context())
+		w.exec(`INSERT INTO reconciler.journal (tenant, operation_id, seq, kind, at, body, hash) VALUES ('default', $1, 2, $2, $3, $4, sha256(''))`,
+			id, tt.kind, t0, tt.body)
+		var got []string
+		for name, n := range w.tallied(t.Context()) {
+			if n != before[name] {
+				got = append(got, name)
+			}
+			if n > before[name]+1 {
+				t.Errorf("%s: %s grew by %d", tt.name, name, n-before[name])
+			}
+		}
+		slices.Sort(got)
+		diff(t, tt.name, tt.want, got)
+	}
+}
