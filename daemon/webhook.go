@@ -28,6 +28,8 @@ const (
 	deliveriesPerSecond = 3000
 	// storeWithin bounds the storing of one delivery. Providers wait ten seconds and more.
 	storeWithin = 8 * time.Second
+	// placeWithin is how long a delivery waits for the place that a slow one gives up.
+	placeWithin = time.Second
 )
 
 // Results of deliveries, as inbox_events_total counts them.
@@ -90,6 +92,7 @@ type webhooks struct {
 	observe func(source recon.SourceName, result string)
 	log     *slog.Logger
 	places  chan struct{} // one for each body that is held
+	coming  arrivals      // of these, the ones that are still on their way
 	warn    rate.Sometimes
 }
 
@@ -150,13 +153,11 @@ func (h *webhooks) absent(name string) string {
 
 // take does all of a delivery and says how it is counted.
 func (h *webhooks) take(ctx context.Context, to *receiver, w http.ResponseWriter, r *http.Request) (string, error) {
-	select {
-	case h.places <- struct{}{}:
-		defer func() { <-h.places }()
-	default:
+	if !h.place(ctx) {
 		return "", &refused{http.StatusTooManyRequests, deliveryLimited, "too many deliveries at once: send it again later"}
 	}
-	body, err := readDelivery(w, r)
+	defer func() { <-h.places }()
+	body, err := h.read(w, r)
 	if err != nil {
 		return "", err
 	}
@@ -170,6 +171,36 @@ func (h *webhooks) take(ctx context.Context, to *receiver, w http.ResponseWriter
 		return "", &refused{http.StatusTooManyRequests, deliveryLimited, "too many deliveries: send it again later"}
 	}
 	return h.store(ctx, inbox.Delivery{Event: event, At: at, Foreign: !to.sheet.Has(event.Account, event.Mode)})
+}
+
+// place takes a place for a body. Where all are taken, the body that has been on its way
+// for longest gives up its own: who sends slowly holds up nobody.
+func (h *webhooks) place(ctx context.Context) bool {
+	select {
+	case h.places <- struct{}{}:
+		return true
+	default:
+	}
+	if !h.coming.dismiss() {
+		return false
+	}
+	select {
+	case h.places <- struct{}{}:
+		return true
+	case <-time.After(placeWithin):
+	case <-ctx.Done():
+	}
+	return false
+}
+
+// read reads a body that may have to give up its place meanwhile.
+func (h *webhooks) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	a := h.coming.begin(w)
+	body, err := readDelivery(w, r)
+	if h.coming.end(a) && err != nil {
+		return nil, &refused{http.StatusTooManyRequests, deliveryLimited, "too many deliveries at once, and this one came slowly: send it again later"}
+	}
+	return body, err
 }
 
 // readDelivery reads a body no further than it may be long.

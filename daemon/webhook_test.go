@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
@@ -350,6 +351,40 @@ func TestForgedDeliveriesDoNotHoldUpTrueOnes(t *testing.T) {
 	}
 	if w := genuine.to(t, h); w.status != http.StatusTooManyRequests {
 		t.Errorf("a second true one: %d, want 429 since one was allowed", w.status)
+	}
+}
+
+// Who sends the beginning of a body and no more cannot hold up who sends a whole one.
+func TestSlowDeliveriesDoNotHoldUpTrueOnes(t *testing.T) {
+	t.Parallel()
+	d := start(t, hookedConfig(t, "http://127.0.0.1:1"), pgtest.URL(t))
+	d.await("/readyz", http.StatusOK, "ready")
+	address := strings.TrimPrefix(d.public, "http://")
+	begun := "POST /webhooks/stripe-main HTTP/1.1\r\nHost: x\r\nStripe-Signature: t=1,v1=aa\r\nContent-Length: 1000\r\n\r\n{"
+	var first net.Conn
+	for n := range maxDeliveries + 20 {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		if _, err := io.WriteString(conn, begun); err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			first = conn
+			time.Sleep(50 * time.Millisecond) // so that it is the one that came first
+		}
+	}
+	for n := range 3 {
+		if status, text := (delivery{body: refundEvent(fmt.Sprintf("evt_%d", n), "re_1", "op_1")}).post(t, d.public); status != http.StatusOK {
+			t.Errorf("delivery %d: %d %q, want 200", n, status, text)
+		}
+	}
+	_ = first.SetReadDeadline(time.Now().Add(5 * time.Second))
+	got, err := io.ReadAll(first)
+	if err != nil || !strings.HasPrefix(string(got), "HTTP/1.1 429 ") {
+		t.Errorf("the first slow one got %q, %v", got, err)
 	}
 }
 
