@@ -32,7 +32,7 @@ func (m *making) findings(ctx context.Context, n *reports.Nightly) error {
 			slices.ContainsFunc(theirs, func(e recon.Effect) bool { return m.Window.Contains(e.CreatedAt) })
 		inRange := about || m.Window.Contains(f.OpenedAt)
 		if inRange || f.Open() && f.OpenedAt.Before(m.Window.To) {
-			n.Findings = append(n.Findings, reports.NewFinding(reports.FindingRow(f), ours, theirs, inRange, m.At))
+			n.Findings = append(n.Findings, reports.NewFinding(reports.Sides{FindingRow: reports.FindingRow(f), Ours: ours, Theirs: theirs}, inRange, m.At))
 		}
 	}
 	reports.SortFindings(n.Findings)

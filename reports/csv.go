@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
 // CSV writes rows of a CSV file that may be opened in a spreadsheet.
@@ -22,17 +24,17 @@ func NewCSV(w io.Writer, header ...string) (*CSV, error) {
 
 // Row writes one row. Numbers are written as they are. Texts come from outside: one that
 // a spreadsheet would take for a formula gets an apostrophe in front, which shows it as
-// text.
+// text. What cannot be seen is marked, as on screens; the JSON beside it has texts as they are.
 func (c *CSV) Row(cells ...any) error {
 	row := make([]string, len(cells))
 	for i, cell := range cells {
 		switch v := cell.(type) {
 		case string:
-			row[i] = plainCell(v)
+			row[i] = recon.Printable(plainCell(v))
 		case int, int64, decimalText:
 			row[i] = fmt.Sprint(v)
 		default:
-			row[i] = plainCell(fmt.Sprint(v))
+			row[i] = recon.Printable(plainCell(fmt.Sprint(v)))
 		}
 	}
 	return c.w.Write(row)

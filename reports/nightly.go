@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -247,129 +246,6 @@ func ReadNightly(text []byte) (*Nightly, error) {
 	return &n, nil
 }
 
-// UnequalError says that totals do not add up. Such a report is not written.
-type UnequalError struct{ What string }
-
-func (e *UnequalError) Error() string {
-	return "the totals of the report do not add up: " + e.What + "; nothing was written. Please report this with the output of `reconciler doctor`"
-}
-
-// Check demands that everything is counted exactly once, *UnequalError.
-func (n *Nightly) Check() error {
-	for _, part := range []func() error{n.checkOperations, n.checkEffects, n.checkAudits, n.checkOpen} {
-		if err := part(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func unequal(what string, got, want any) error {
-	return &UnequalError{fmt.Sprintf("%s: %v and %v", what, got, want)}
-}
-
-func (n *Nightly) checkOperations() error {
-	all := 0
-	for _, l := range n.Operations {
-		all += l.All.Count
-		name := fmt.Sprintf("%s of %s", l.Action, l.Source)
-		if err := sums(name, l.All, l.Currency != nil, values(recon.States, l.States)); err != nil {
-			return err
-		}
-	}
-	if all != n.Totals.Operations {
-		return unequal("operations by line, and counted at once", all, n.Totals.Operations)
-	}
-	return nil
-}
-
-func (n *Nightly) checkEffects() error {
-	all := 0
-	for _, l := range n.Effects {
-		all += l.All.Count
-		name := fmt.Sprintf("%s of %s", l.Kind, l.Source)
-		for _, parts := range [][]Sum{values(statuses, l.Statuses), {l.Owned, l.Unowned}} {
-			if err := sums(name, l.All, l.Currency != nil, parts); err != nil {
-				return err
-			}
-		}
-	}
-	if all != n.Totals.Effects {
-		return unequal("effects by line, and counted at once", all, n.Totals.Effects)
-	}
-	return nil
-}
-
-// statuses are those of effects, in the order of a life.
-var statuses = []recon.EffectStatus{recon.InFlight, recon.Completed, recon.EffectFailed, recon.Reversed}
-
-func values[K comparable](order []K, of map[K]Sum) []Sum {
-	list := make([]Sum, 0, len(order))
-	for _, k := range order {
-		list = append(list, of[k])
-	}
-	return list
-}
-
-// sums demands that parts come to the whole, in number and in money.
-func sums(name string, whole Sum, money bool, parts []Sum) error {
-	count, amount := 0, int64(0)
-	for _, p := range parts {
-		count += p.Count
-		if p.Amount != nil {
-			amount += *p.Amount
-		}
-	}
-	if count != whole.Count {
-		return unequal(name+", parts and whole", count, whole.Count)
-	}
-	if money != (whole.Amount != nil) {
-		return unequal(name+", has a currency, and a sum", money, whole.Amount != nil)
-	}
-	if money && amount != *whole.Amount {
-		return unequal(name+", amounts of parts and of the whole", amount, *whole.Amount)
-	}
-	return nil
-}
-
-func (n *Nightly) checkAudits() error {
-	operations, effects := 0, 0
-	for _, a := range n.Audits {
-		if got := total(a.Classes.Operations); got != a.Operations {
-			return unequal("operations of the audit of "+string(a.Source)+" by class, and counted", got, a.Operations)
-		}
-		if got := total(a.Classes.Effects); got != a.Effects {
-			return unequal("effects of the audit of "+string(a.Source)+" by class, and counted", got, a.Effects)
-		}
-		operations, effects = operations+a.Operations, effects+a.Effects
-	}
-	if c := n.Classes; c != nil && (total(c.Operations) != operations || total(c.Effects) != effects) {
-		return unequal("classes of all audits, and their sum", total(c.Operations)+total(c.Effects), operations+effects)
-	}
-	return nil
-}
-
-func total(classes map[string]int) int {
-	all := 0
-	for _, n := range classes {
-		all += n
-	}
-	return all
-}
-
-func (n *Nightly) checkOpen() error {
-	for _, l := range n.Open {
-		all := 0
-		for _, c := range l.Buckets {
-			all += c
-		}
-		if all != l.Count {
-			return unequal(fmt.Sprintf("open operations of %s by age, and all", l.Action), all, l.Count)
-		}
-	}
-	return nil
-}
-
 // SumClasses adds the classes of audits; nil where there is none or where windows of one
 // source overlap.
 func SumClasses(audits []NightlyAudit) *NightlyClasses {
@@ -391,57 +267,6 @@ func SumClasses(audits []NightlyAudit) *NightlyClasses {
 		return nil
 	}
 	return &sum
-}
-
-// NewFinding puts a finding with both sides into a report. The report keeps no name of
-// whoever made an effect.
-func NewFinding(f FindingRow, ours []recon.Operation, theirs []recon.Effect, inRange bool, now time.Time) NightlyFinding {
-	n := NightlyFinding{listedFinding: listed(f, now), InRange: inRange, Ours: []OurSide{}, Theirs: []TheirSide{}}
-	for _, o := range ours {
-		n.Ours = append(n.Ours, OurSide{o.ID, o.Action, o.Target, o.Parent, moneyOf(o.Money), o.State, o.CreatedAt.UTC()})
-	}
-	for _, e := range theirs {
-		n.Theirs = append(n.Theirs, TheirSide{e.Ref(), e.Status, e.Parent, moneyOf(e.Money), e.CreatedAt.UTC()})
-	}
-	return n
-}
-
-func moneyOf(m recon.Money) *money {
-	if m.IsZero() {
-		return nil
-	}
-	return &money{m.Minor, m.Currency}
-}
-
-func (m *money) recon() recon.Money {
-	if m == nil {
-		return recon.Money{}
-	}
-	return recon.Money{Minor: m.Amount, Currency: m.Currency}
-}
-
-// SortFindings puts those of the range first, and within both the dearest of a currency.
-func SortFindings(list []NightlyFinding) {
-	slices.SortStableFunc(list, func(a, b NightlyFinding) int {
-		if a.InRange != b.InRange {
-			if a.InRange {
-				return -1
-			}
-			return 1
-		}
-		return dearest(a.compared(), b.compared())
-	})
-}
-
-func (f NightlyFinding) compared() Compared {
-	c := Compared{Finding: recon.Finding{Kind: f.Kind, Source: f.Source, Operations: f.Operations, Effects: f.Effects, Money: f.Money.recon()}}
-	for _, o := range f.Ours {
-		c.Operations = append(c.Operations, recon.Operation{CreatedAt: o.CreatedAt})
-	}
-	for _, e := range f.Theirs {
-		c.Effects = append(c.Effects, recon.Effect{CreatedAt: e.CreatedAt})
-	}
-	return c
 }
 
 // zone is that of the window; a document names only zones that were loaded.

@@ -75,7 +75,7 @@ func sampleNight(t testing.TB) *Nightly {
 	orphan := FindingRow{Finding: recon.Finding{ID: "fnd_2", Kind: recon.FindOrphan, Certainty: recon.Proof, Source: "stripe-main", Effects: []recon.EffectRef{stray.Ref()},
 		Reason: "=No operation explains it.", Money: stray.Money, State: recon.FindingSettled, Ending: "ana accepted it", OpenedAt: from.Add(-time.Hour), EndedAt: from.Add(time.Hour), Version: 2},
 		SettledAt: from.Add(time.Hour)}
-	n.Findings = []NightlyFinding{NewFinding(missing, []recon.Operation{op}, nil, true, asOf), NewFinding(orphan, nil, []recon.Effect{stray}, false, asOf)}
+	n.Findings = []NightlyFinding{NewFinding(Sides{FindingRow: missing, Ours: []recon.Operation{op}}, true, asOf), NewFinding(Sides{FindingRow: orphan, Theirs: []recon.Effect{stray}}, false, asOf)}
 	n.Stories = []StoryPage{NewStoryPage(recon.Story{Operation: op, Policy: recon.Policy{Effect: "refund"}, Findings: []recon.Finding{missing.Finding},
 		Journal: []recon.Entry{entry(t, 1, "07:00:00", recon.EntryOpened, `{"by":"worker-1"}`),
 			entry(t, 2, "07:00:01", recon.EntryDecision, `{"rule":"missing","reason":"three complete looks found nothing","from":"unknown","to":"manual_review","look_ids":["l1"],"findings":[{"kind":"missing"}]}`)},
@@ -170,6 +170,9 @@ func TestAReportsCSVCarriesNoFormula(t *testing.T) {
 		rows, err := csv.NewReader(bytes.NewReader(files[name])).ReadAll()
 		if err != nil {
 			t.Fatal(err)
+		}
+		if bytes.ContainsAny(files[name], "\x1b\u202e") {
+			t.Errorf("%s holds what cannot be seen", name)
 		}
 		number := regexp.MustCompile(`^-?\d+(\.\d+)?$`)
 		for _, row := range rows {
