@@ -126,7 +126,7 @@ func (d *daemon) start(ctx context.Context, life, work *lifecycle) error {
 	if err := d.retry(ctx, "apply policies", func() error { return d.applyPolicies(ctx, l, d.Config) }); err != nil {
 		return err
 	}
-	if err := d.retry(ctx, "fold the tallies", func() error { return catchUp(ctx, l) }); err != nil {
+	if err := d.retry(ctx, "fold the tallies", func() error { return d.catchUp(ctx, l) }); err != nil {
 		return err
 	}
 	if err := d.retry(ctx, "take the first snapshot", func() error { return d.snapshot(ctx, l) }); err != nil {

@@ -14,12 +14,16 @@ const (
 	runHousekeeping = "housekeeping"
 	// maxCatchUp bounds the first fold, which counts all that happened while no process ran.
 	maxCatchUp = time.Hour
+	// tellAfter is when it is told what the start waits for.
+	tellAfter = 5 * time.Second
 )
 
 // catchUp folds what happened while no process ran, before a snapshot would count it.
-func catchUp(ctx context.Context, l *ledger.Ledger) error {
+func (d *daemon) catchUp(ctx context.Context, l *ledger.Ledger) error {
 	ctx, cancel := context.WithTimeout(ctx, maxCatchUp)
 	defer cancel()
+	slow := time.AfterFunc(tellAfter, func() { d.Log.Info("counting what happened while no process ran; ready after that") })
+	defer slow.Stop()
 	return l.FoldTallies(ctx)
 }
 
