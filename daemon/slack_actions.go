@@ -26,6 +26,8 @@ const (
 	clickWork = time.Minute
 	// maxClicks bounds the clicks that are worked on at once.
 	maxClicks = 32
+	// showAfter is how long a form's later answer waits for the first one to be shown.
+	showAfter = time.Second
 	// clicksPerSecond is what is taken on average and at once; people do not click faster.
 	clicksPerSecond = 50
 )
@@ -231,6 +233,10 @@ func (h *clicks) tell(ctx context.Context, app *slack.Notifier, a slack.Action, 
 	}
 	var err error
 	if a.Sort == slack.Submission {
+		select {
+		case <-time.After(showAfter):
+		case <-ctx.Done():
+		}
 		if err = app.Show(ctx, a.View, said); err == nil {
 			return
 		}

@@ -208,6 +208,10 @@ func (d *clickDesk) failed(a slack.Action, err error) outcome {
 	case errors.As(err, &usage), errors.As(err, &role), errors.As(err, &gone):
 		return outcome{result: string(ledger.PersonRefused), said: "Refused: " + strings.TrimSuffix(err.Error(), ".") + "."}
 	}
+	if a.Sort == slack.Submission { // the form stays, with what was written into it
+		return outcome{result: clickNotDone, faults: map[string]string{
+			slack.FieldReason: "It could not be done now: the ledger does not answer. Send it again in a minute; nothing is done twice."}}
+	}
 	const text = "It could not be done now: the ledger does not answer. Look at the finding and click again in a minute; nothing is done twice."
 	return outcome{result: clickNotDone, said: text, failed: text}
 }

@@ -9,7 +9,9 @@ import (
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
 // Above the limit the second person must be another one, and the button says so.
@@ -321,5 +323,84 @@ func TestNobodyReleasesInSlackWhatCannotBeSentAgain(t *testing.T) {
 	answer := o.submit(o.form(), map[string]string{"reason": "The request never left."})
 	if !strings.Contains(answer, "Refused: it may not be sent again: its request is not stored") || o.state("op_1") != recon.Unknown || len(o.acts("op_1")) != 0 {
 		t.Errorf("the answer: %s; the operation is %s", answer, o.state("op_1"))
+	}
+}
+
+// Support made a refund in the dashboard. It is told with all that is known, one click and a
+// reason adopt it, and after that it is flagged no more.
+func TestB02_WhatWasMadeByHandIsAdoptedInSlack(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	made := time.Now().Add(-40 * time.Minute).UTC().Truncate(time.Second)
+	byHand := recon.Effect{
+		ID: o.refund("re_B1", "B", 1500), Source: "stripe-main", System: "stripe-main", Account: "acct_1", Mode: "live", Kind: "refund",
+		Status: recon.Completed, Parent: "ch_B", Money: recon.Money{Minor: 1500, Currency: "EUR"}, CreatedAt: made, CreatedBy: "support",
+	}
+	flag := func() {
+		t.Helper()
+		_, err := o.ledger.Record(t.Context(), ledger.Batch{Now: time.Now(), Effects: []recon.Effect{byHand}, Findings: []recon.Finding{{
+			Kind: recon.FindOrphan, Certainty: recon.Proof, Source: "stripe-main", Effects: []recon.EffectRef{byHand.Ref()},
+			Reason: "No operation of ours explains it.", Money: byHand.Money,
+		}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	flag()
+	m := o.message("re_B1", "15.00 EUR", "ch_B", "support", "Adopt…", "Not ours…")
+	o.click(ana, m, "adopt")
+	f := o.form()
+	if !containsAll(f.Plain(), []string{"Adopt the effect", "re_B1", "15.00 EUR", "The operation that it belongs to", "Leave it empty and one is made for it."}) {
+		t.Errorf("the form:\n%s", f.Plain())
+	}
+	answer := o.submit(f, map[string]string{"reason": "Support did it.", "operation": ""})
+	if !strings.Contains(answer, "Done by ana: re_B1 has an operation of its own now.") {
+		t.Errorf("the answer: %s", answer)
+	}
+	o.message("re_B1", "✅ Ended")
+	flag()
+	time.Sleep(3 * noticesEvery) // long enough for whoever would tell it anew
+	roots := o.slack.Roots("payments-recon")
+	if len(roots) != 1 || !strings.Contains(roots[0].Plain(), "✅ Ended") {
+		t.Errorf("it is flagged again: %q", o.messages())
+	}
+}
+
+// A provider that takes its time: Slack is answered in time, and the form shows what became
+// of it afterwards, also to whoever closed it.
+func TestAnAnswerThatTakesLongerThanSlackWaitsIsShownLater(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t, 1000)
+	refund := o.refund("re_slow", "op_1", 1000)
+	o.click(ana, o.message("op_1", "It happened…"), "happened")
+	o.stripe.Script(stripetest.Fault{Kind: stripetest.Slow, Wait: 4 * time.Second})
+	began := time.Now()
+	answer := o.submit(o.form(), map[string]string{"reason": "It is in the dashboard.", "effect": refund})
+	if took := time.Since(began); took > 3*time.Second {
+		t.Errorf("Slack waited %s", took)
+	}
+	if !strings.Contains(answer, "This takes a while: the provider is asked. What becomes of it is shown here.") {
+		t.Errorf("the answer: %s", answer)
+	}
+	o.slack.Spoil(slacktest.Fault{Method: "views.update", Error: "not_found"}) // the form was closed
+	o.told(ana, "Done by ana: it happened, as re_slow. Operation op_1 is succeeded.")
+}
+
+// Before the ledger has answered nothing can be done, and whoever clicks sees that.
+func TestAClickWhileTheLedgerIsAwayIsNotTaken(t *testing.T) {
+	t.Parallel()
+	slack, err := slacktest.Start(slacktest.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(slack.Close)
+	c := parse(t, clickable, map[string]string{"KEY": "sk_live_TESTONLY", "STRIPE_URL": "http://127.0.0.1:1", "TOKEN": "xoxb-TESTONLY", "SLACK_URL": slack.URL(), "SIGNING": clickSecret})
+	o := &office{running: start(t, c, "postgres://127.0.0.1:1/away"), slack: slack}
+	body, err := slack.Click(slacktest.Press{By: ana, Channel: "payments-recon", TS: "1.000001", Action: "acknowledge", Value: `{"finding":"f1","version":1}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if status, text := o.send(body); status != http.StatusServiceUnavailable || text != "starting: the ledger does not answer yet; try again in a moment\n" {
+		t.Errorf("%d %q", status, text)
 	}
 }

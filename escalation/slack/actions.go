@@ -173,7 +173,7 @@ func (p payload) submission(a *Action) {
 	a.Sort, a.Verb, a.Button, a.View, a.Answer = Submission, of.Verb, of.Button, p.View.ID, of.Answer
 	a.Key = key("form", p.View.ID, a.Accounts[0])
 	a.Entry = Entry{
-		Reason: in[fieldReason], Effect: in[fieldEffect], Operation: recon.OperationID(in[fieldOperation]),
+		Reason: in[FieldReason], Effect: in[fieldEffect], Operation: recon.OperationID(in[fieldOperation]),
 		Assignee: in[fieldAssignee], For: in[fieldFor], fields: in,
 	}
 	if of.Effect != "" {
@@ -204,7 +204,7 @@ func (e Entry) Typed(v recon.Verb) string {
 func (e Entry) Faults(v recon.Verb) map[string]string {
 	faults := map[string]string{}
 	if (v.Settles() || v == recon.Reject) && e.Reason == "" {
-		faults[fieldReason] = "Say why it is so. It is kept as evidence."
+		faults[FieldReason] = "Say why it is so. It is kept as evidence."
 	}
 	if typed, asked := e.fields[fieldEffect]; asked && typed == "" {
 		faults[fieldEffect] = "Look it up at the provider and write its id here."

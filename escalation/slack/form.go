@@ -15,9 +15,11 @@ import (
 // formCallback names our forms, so that they are told apart from other ones.
 const formCallback = "reconciler_decide"
 
-// Fields of forms.
+// FieldReason is the field that every form has.
+const FieldReason = "reason"
+
+// Other fields of forms.
 const (
-	fieldReason    = "reason"
 	fieldEffect    = "effect"
 	fieldOperation = "operation"
 	fieldAssignee  = "assignee"
@@ -176,7 +178,7 @@ func (f Form) blocks() []slackgo.Block {
 	case f.Verb == recon.Adopt:
 		add(question{field: fieldOperation, name: "The operation that it belongs to", hint: "Leave it empty and one is made for it.", optional: true}.block())
 	}
-	add(question{field: fieldReason, name: "Reason", hint: "Why it is so, in your own words. It is kept as evidence.",
+	add(question{field: FieldReason, name: "Reason", hint: "Why it is so, in your own words. It is kept as evidence.",
 		optional: f.Verb == recon.Snooze || f.Verb == recon.Assign, long: true}.block())
 	return blocks
 }
