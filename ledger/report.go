@@ -91,6 +91,21 @@ const (
 	periodSourcesSQL = `
 SELECT DISTINCT p.body ->> 'source' FROM reconciler.policies p WHERE p.tenant = $1 AND p.body ->> 'source' IS NOT NULL ORDER BY 1`
 
+	// Sources that have anything, one probe of an index each: imports need no policy.
+	periodHeldSQL = `
+WITH RECURSIVE ours AS (
+	(SELECT o.source FROM reconciler.operations o WHERE o.tenant = $1 ORDER BY o.source LIMIT 1)
+	UNION ALL
+	SELECT (SELECT o.source FROM reconciler.operations o WHERE o.tenant = $1 AND o.source > r.source ORDER BY o.source LIMIT 1)
+	FROM ours r WHERE r.source IS NOT NULL
+), theirs AS (
+	(SELECT e.source FROM reconciler.effects e WHERE e.tenant = $1 ORDER BY e.source LIMIT 1)
+	UNION ALL
+	SELECT (SELECT e.source FROM reconciler.effects e WHERE e.tenant = $1 AND e.source > r.source ORDER BY e.source LIMIT 1)
+	FROM theirs r WHERE r.source IS NOT NULL
+)
+SELECT s.source FROM (SELECT ours.source FROM ours UNION SELECT theirs.source FROM theirs) s WHERE s.source IS NOT NULL ORDER BY s.source`
+
 	// An audit that began before the range saw nothing of it.
 	periodAuditsSQL = `
 SELECT r.run_id, r.name, r.tick, r.holder, r.started_at, r.finished_at, r.lease_until, r.outcome, r.counts, r.error
@@ -116,8 +131,8 @@ ORDER BY e.source, e.kind, e.currency NULLS LAST, e.status, 5, 6`
 
 	periodCountedSQL = `
 SELECT
-	(SELECT count(*) FROM reconciler.operations o WHERE o.tenant = $1 AND o.created_at >= $2 AND o.created_at < $3),
-	(SELECT count(*) FROM reconciler.effects e WHERE e.tenant = $1 AND e.created_at >= $2 AND e.created_at < $3)`
+	(SELECT count(*) FROM reconciler.operations o WHERE o.tenant = $1 AND o.source = ANY ($2::text[]) AND o.created_at >= $3 AND o.created_at < $4),
+	(SELECT count(*) FROM reconciler.effects e WHERE e.tenant = $1 AND e.source = ANY ($2::text[]) AND e.created_at >= $3 AND e.created_at < $4)`
 
 	periodAgesSQL = `
 SELECT o.source, o.action, o.state,
@@ -190,8 +205,7 @@ func (l *Ledger) periodPolicies(ctx context.Context, tx pgx.Tx, p *Period) (err 
 	if p.Policies, err = l.activePolicies(ctx, tx); err != nil {
 		return err
 	}
-	source := func(row pgx.CollectableRow) (s recon.SourceName, err error) { return s, row.Scan(text(&s)) }
-	if p.Sources, err = collect(ctx, tx, source, periodSourcesSQL, l.tenant); err != nil {
+	if p.Sources, err = collect(ctx, tx, scanSource, periodSourcesSQL, l.tenant); err != nil {
 		return err
 	}
 	names := make([]string, 0, len(p.Sources))
@@ -211,8 +225,14 @@ func (l *Ledger) periodPolicies(ctx context.Context, tx pgx.Tx, p *Period) (err 
 	return fillTimes(ctx, tx, p.Down, blindGaugesSQL, l.tenant)
 }
 
-func (l *Ledger) periodSums(ctx context.Context, tx pgx.Tx, p *Period) (err error) {
-	args := []any{l.tenant, texts(p.Sources), stored(p.Window.From), stored(p.Window.To)}
+func scanSource(row pgx.CollectableRow) (s recon.SourceName, err error) { return s, row.Scan(text(&s)) }
+
+func (l *Ledger) periodSums(ctx context.Context, tx pgx.Tx, p *Period) error {
+	held, err := collect(ctx, tx, scanSource, periodHeldSQL, l.tenant)
+	if err != nil {
+		return err
+	}
+	args := []any{l.tenant, texts(held), stored(p.Window.From), stored(p.Window.To)}
 	operation := func(row pgx.CollectableRow) (s OperationSum, err error) {
 		return s, row.Scan(text(&s.Source), text(&s.Action), text(&s.Currency), text(&s.State), number(&s.Policy), number(&s.Count), &s.Minor)
 	}
@@ -226,7 +246,7 @@ func (l *Ledger) periodSums(ctx context.Context, tx pgx.Tx, p *Period) (err erro
 	if p.Effects, err = collect(ctx, tx, effect, periodEffectsSQL, args...); err != nil {
 		return err
 	}
-	return tx.QueryRow(ctx, periodCountedSQL, l.tenant, stored(p.Window.From), stored(p.Window.To)).
+	return tx.QueryRow(ctx, periodCountedSQL, args...).
 		Scan(number(&p.Counted.Operations), number(&p.Counted.Effects))
 }
 

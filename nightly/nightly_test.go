@@ -304,6 +304,48 @@ func TestAnAuditThatFailedIsTold(t *testing.T) {
 	}
 }
 
+// An audit of a month tells findings of all its days; the report of a day has those of the
+// day, and none of another that was found later.
+func TestADayHasItsOwnFindingsOfAWideAudit(t *testing.T) {
+	t.Parallel()
+	from, to := day(t, "2026-02-10", "UTC")
+	w := newWorld(t, to.Add(240*time.Hour))
+	for i, at := range []time.Time{from.Add(-24 * time.Hour), from.Add(time.Hour), to.Add(24 * time.Hour)} {
+		w.operation(fmt.Sprintf("op_%d", i), at, true)
+		w.s.effects[i].Money.Minor = 999
+	}
+	w.audit(from.Add(-48*time.Hour), to.Add(48*time.Hour))
+	n := w.report(from, to)
+	if len(n.Findings) != 1 || n.Findings[0].Operations[0] != "op_1" || !n.Findings[0].InRange {
+		t.Errorf("findings of the day: %+v", n.Findings)
+	}
+	if found := w.report(from.Add(240*time.Hour), to.Add(240*time.Hour)); len(found.Findings) != 3 {
+		t.Errorf("%d findings were opened on the day of the audit, want 3", len(found.Findings))
+	}
+}
+
+// Fees add up with their sign; those of 0 and those given back are known, the others are
+// counted as not known.
+func TestB65_FeesAddUpWithTheirSign(t *testing.T) {
+	t.Parallel()
+	from, to := day(t, "2026-02-10", "UTC")
+	w := newWorld(t, to.Add(time.Hour))
+	for i, fee := range []*int64{new(int64), minor(216), minor(-186), nil} {
+		w.operation(fmt.Sprintf("op_%d", i), from.Add(time.Hour), true)
+		w.s.effects[i].Fee = fee
+		if fee != nil {
+			w.s.effects[i].Net = minor(1000 - *fee)
+		}
+	}
+	w.audit(from, to)
+	n := w.report(from, to)
+	if len(n.Fees) != 1 || n.Fees[0].Known.Count != 3 || *n.Fees[0].Known.Amount != 30 || n.Fees[0].NotKnown != 1 {
+		t.Errorf("fees: %+v", n.Fees)
+	}
+}
+
+func minor(n int64) *int64 { return &n }
+
 // How long doubts lasted is counted from when they began to when evidence ended them.
 func TestTimeToTruthIsThatOfTheDaysClosings(t *testing.T) {
 	t.Parallel()
