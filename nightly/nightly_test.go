@@ -319,7 +319,7 @@ func TestADayHasItsOwnFindingsOfAWideAudit(t *testing.T) {
 	if len(n.Findings) != 1 || n.Findings[0].Operations[0] != "op_1" || !n.Findings[0].InRange {
 		t.Errorf("findings of the day: %+v", n.Findings)
 	}
-	if found := w.report(from.Add(240*time.Hour), to.Add(240*time.Hour)); len(found.Findings) != 3 {
+	if found := w.report(from.Add(264*time.Hour), to.Add(264*time.Hour)); len(found.Findings) != 3 {
 		t.Errorf("%d findings were opened on the day of the audit, want 3", len(found.Findings))
 	}
 }
