@@ -44,7 +44,10 @@ var floors = []struct {
 
 	{"cmd/reconciler", 5},
 	{"deploy/prometheus", 5},
+	{"examples", 5},
 	{"examples/agents/...", 5},
+	{"examples/crm", 5},
+	{"examples/tickets", 5},
 	{"internal/localpg/find", 5},
 
 	{"sources/sourcetest", harness},

@@ -86,16 +86,20 @@ func (a *asking) do(send func() (*reply, *sources.Error, error)) (*reply, *sourc
 
 // group asks all that one account, mode and kind is asked: first the list of the window, as
 // far as it is worth its pages, then each question alone, then the list for those that
-// nothing else has answered.
+// nothing else has answered. A list whose silence proves nothing does not stand in for
+// requests that may find more, nor does one whose objects must be read singly anyway.
 func (a *asking) group(ctx context.Context, g group) error {
 	if fault := a.halted(); fault != nil {
 		a.blind(g, fault)
 		return nil
 	}
 	k := a.kinds[g.id.kind]
-	left, err := a.byWindow(ctx, g, func(q sources.Question) bool { return len(k.singles(q)) == 0 })
-	if err != nil {
-		return err
+	left := g.questions
+	if k.list != nil && k.list.strong && !k.summary {
+		var err error
+		if left, err = a.byWindow(ctx, g, func(q sources.Question) bool { return len(k.singles(q)) == 0 }); err != nil {
+			return err
+		}
 	}
 	unanswered, err := a.singly(ctx, g, left)
 	if err != nil || len(unanswered) == 0 {
@@ -112,11 +116,7 @@ func (a *asking) group(ctx context.Context, g group) error {
 // byWindow lists what was created since the oldest question, as long as that is worth its
 // pages, and gives the questions that it did not reach.
 func (a *asking) byWindow(ctx context.Context, g group, forced func(sources.Question) bool) ([]sources.Question, error) {
-	k := a.kinds[g.id.kind]
-	if k.list == nil {
-		return g.questions, nil
-	}
-	r := a.open(g.id, g.place, k.list, sources.Question{})
+	r := a.open(g.id, g.place, a.kinds[g.id.kind].list, sources.Question{})
 	latest := r.at.Add(-time.Second) // a list answers only for what is older than itself
 	left := make([]reach, len(g.questions))
 	for i, q := range g.questions {
