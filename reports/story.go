@@ -197,7 +197,11 @@ func (p *page) findingRows(s recon.Story, f recon.Finding) []StoryRow {
 		rows = append(rows, StoryRow{"", fmt.Sprintf("%s: ours %s, theirs %s", d.Field, orNone(d.Ours), orNone(d.Theirs))})
 	}
 	if f.Open() {
-		return append(rows, StoryRow{"open for ", p.since(f.OpenedAt)}, StoryRow{"→ ", f.Kind.Advice()})
+		rows = append(rows, StoryRow{"open for ", p.since(f.OpenedAt)}, StoryRow{"by itself: ", s.ByItself(f, p.now, p.zone)}, StoryRow{"→ ", f.Kind.Advice()})
+		if f.ID != "" {
+			rows = append(rows, StoryRow{"→ ", "`reconciler findings show " + f.ID + "` tells the ways to settle it"})
+		}
+		return rows
 	}
 	at, how := s.Ending(f)
 	return append(rows, StoryRow{state(f) + " ", strings.TrimSuffix(p.when(at)+": "+how, ": ")})
