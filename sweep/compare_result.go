@@ -48,16 +48,25 @@ func (c *comparison) notes() []string {
 	if len(c.ours) == 0 && c.counted[1] > 0 {
 		notes = append(notes, fileName(c.o.OperationsName, "operations")+" holds no operation, and nothing else says which effects are ours: all of them count as not_ours")
 	}
-	var silent []string
+	var doubtful []string
+	known := map[string]bool{}
+	for at := range c.ours {
+		known[at.System] = true
+	}
+	for system := range c.heard {
+		if len(known) > 0 && !known[system] {
+			doubtful = append(doubtful, fmt.Sprintf("%s holds effects of %s, of which there is no operation: all of them count as not_ours", fileName(c.o.EffectsName, "effects"), system))
+		}
+	}
 	for at := range c.in.facts.places {
 		system := systemOf(c.policies[at.brief], at.brief.source)
 		if at.account != "" && c.heard[system] && !c.in.facts.shown[recon.EffectIdentity{System: system, Account: at.account, Mode: at.mode}] {
-			silent = append(silent, fmt.Sprintf("%s has no effect of %s, account %s, mode %s: if it should have, its export is not in the file, and what is missing there proves nothing",
+			doubtful = append(doubtful, fmt.Sprintf("%s has no effect of %s, account %s, mode %s: if it should have, its export is not in the file, and what is missing there proves nothing",
 				fileName(c.o.EffectsName, "effects"), at.brief.source, at.account, at.mode))
 		}
 	}
-	slices.Sort(silent)
-	return append(notes, slices.Compact(silent)...)
+	slices.Sort(doubtful)
+	return append(notes, slices.Compact(doubtful)...)
 }
 
 func compareRefs(a, b recon.EffectRef) int {

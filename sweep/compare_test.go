@@ -211,6 +211,8 @@ func TestWhatTheFilesMayLackIsSaid(t *testing.T) {
 		"an account without effects":          {ours: ours, theirs: theirs, want: []string{silent}},
 		"an account without effects, by pipe": {ours: ours, theirs: theirs, change: piped, want: []string{silent}},
 		"a source without effects is unseen":  {ours: lines(op("op_1", "succeeded", "")), theirs: ""},
+		"effects of another source": {ours: lines(op("op_1", "succeeded", "")), theirs: strings.ReplaceAll(theirs, `"stripe"`, `"strip"`), want: []string{
+			"effects.jsonl holds effects of strip, of which there is no operation: all of them count as not_ours"}},
 		"no operations": {ours: "", theirs: theirs, want: []string{
 			"ops.jsonl holds no operation, and nothing else says which effects are ours: all of them count as not_ours"}},
 		"a now before the files end": {ours: lines(op("op_1", "succeeded", "")), theirs: lines(eff("re_1", "completed", `,"reference":"op_1"`)), change: early, want: []string{

@@ -207,6 +207,9 @@ func findFormat(name, source string, c *config.Config) (files.Format, error) {
 		format, _ := files.Builtin(name, recon.SourceName(source))
 		return format, nil
 	}
+	if slices.ContainsFunc(c.Sources, func(s config.Source) bool { return string(s.Name) == name || s.Format.Name == name }) {
+		return files.Format{}, misuse("--effects-format %s is not of --effects-source %s; leave that out, or name its own source", name, source)
+	}
 	return files.Format{}, misuse("--effects-format %s is not known; there are %s", name, strings.Join(formatNames(c), ", "))
 }
 
@@ -214,7 +217,11 @@ func findFormat(name, source string, c *config.Config) (files.Format, error) {
 func formatNames(c *config.Config) []string {
 	names := []string{files.JSONLines, files.StripeBalance, files.StripePayments}
 	for _, s := range c.Sources {
-		names = append(names, string(s.Name))
+		for _, name := range []string{string(s.Name), s.Format.Name} {
+			if name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
 	}
 	return names
 }
