@@ -79,6 +79,9 @@ func (s Story) Answer(l Look) string {
 	case !l.Complete:
 		return "ours was not seen, but the look was not complete"
 	}
+	if len(l.Found) == 0 { // a whole list, whose pages have looks of their own
+		return "others there, none of them ours"
+	}
 	return fmt.Sprintf("%d there, none of them ours", len(l.Found))
 }
 

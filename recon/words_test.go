@@ -106,6 +106,7 @@ func TestAnAnswerNamesOnlyTheOperationsOwnEffects(t *testing.T) {
 	}{
 		{"ours among others", Look{Outcome: Found, Complete: true, Found: []EffectIdentity{others, mine.Identity()}}, "found re_1 (in flight)"},
 		{"only others", Look{Outcome: Found, Complete: true, Found: []EffectIdentity{others}}, "1 there, none of them ours"},
+		{"only others, whose pages tell them", Look{Outcome: Found, Complete: true}, "others there, none of them ours"},
 		{"the same id in another mode is another effect", Look{Outcome: Found, Complete: true, Found: []EffectIdentity{test.Identity()}}, "1 there, none of them ours"},
 		{"a list that broke off proves nothing", Look{Outcome: Found, Found: []EffectIdentity{others}}, "ours was not seen, but the look was not complete"},
 		{"absent", Look{Outcome: Absent, Complete: true}, "not there"},
