@@ -228,8 +228,11 @@ const (
 func (a *asking) one(ctx context.Context, g group, s single, q sources.Question) (answer, error) {
 	r := a.open(g.id, g.place, s.endpoint, q)
 	r.want = s.want
-	for !r.done && r.fault == nil {
-		if err := a.turn(ctx, r); err != nil {
+	if err := a.toEnd(ctx, r); err != nil {
+		return nothing, err
+	}
+	if s.name == "by_reference" && q.Group != "" && q.Group != s.want && r.fault == nil {
+		if err := a.underGroup(ctx, g, r, q); err != nil {
 			return nothing, err
 		}
 	}
@@ -260,6 +263,31 @@ func (a *asking) one(ctx context.Context, g group, s single, q sources.Question)
 		return gone, nil
 	}
 	return answered, nil
+}
+
+// toEnd reads a look-up to its end, or to a fault.
+func (a *asking) toEnd(ctx context.Context, r *reading) error {
+	for !r.done && r.fault == nil {
+		if err := a.turn(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// underGroup asks by the reference of an operation's group as well, into the same look: the
+// provider may hold either, and silence under one of them alone is none.
+func (a *asking) underGroup(ctx context.Context, g group, r *reading, q sources.Question) error {
+	q.Operation = recon.OperationID(q.Group)
+	whole := a.open(g.id, g.place, r.endpoint, q)
+	whole.want = q.Group
+	if err := a.toEnd(ctx, whole); err != nil {
+		return err
+	}
+	r.good.join(whole.good)
+	r.bad.join(whole.bad)
+	r.found, r.fault = append(r.found, whole.found...), whole.fault
+	return nil
 }
 
 // trail collects what the requests of one look said.

@@ -237,6 +237,41 @@ func TestAnIDNeverLeadsElsewhere(t *testing.T) {
 	}
 }
 
+// The provider may hold the operation's id or that of its group; silence is silence under both.
+func TestAGroupIsAskedForInTheSameLook(t *testing.T) {
+	inGroup := func(q *sources.Question) { q.Group = "batch-7" }
+	f := newFake(t, "cursor", byReference)
+	id := f.make("batch-7")
+	if l := only(t, f.ask(t, f.question(inGroup))); l.Outcome != recon.Found || l.Found[0].ID != id || l.Reference != "op-1" || l.Calls != 2 {
+		t.Errorf("look is %+v, want found %s in two requests", l, id)
+	}
+	f = newFake(t, "cursor", byReference)
+	if l := only(t, f.ask(t, f.question(inGroup))); l.Outcome != recon.Absent || l.Calls != 2 {
+		t.Errorf("look is %s in %d requests, want absent in two", l.Outcome, l.Calls)
+	}
+	f.Server.Break(httpapitest.Broken, 1)
+	mustBeBlind(t, f.ask(t, f.question(inGroup)), sources.Unavailable)
+}
+
+// Three questions would be worth a page; but a list whose silence proves nothing finds less
+// than the requests that it would save.
+func TestAnEventualListDoesNotStandInForLookUps(t *testing.T) {
+	f := newFake(t, "cursor", func(s *httpapi.Settings) { byReference(s); s.Effects[0].List.Consistency = "eventual" })
+	var batch []sources.Question
+	for _, op := range []recon.OperationID{"op-1", "op-2", "op-3", "op-4"} {
+		batch = append(batch, f.question(func(q *sources.Question) { q.Operation = op }))
+	}
+	ans, err := f.open(t, httpapi.Options{}).Ask(t.Context(), batch, f.Now)
+	if err != nil || len(ans.Looks) != 4 {
+		t.Fatalf("%d looks with %v, want 4: %+v", len(ans.Looks), err, ans.Looks)
+	}
+	for _, l := range ans.Looks {
+		if l.Method != recon.ByReference || l.Outcome != recon.Absent {
+			t.Errorf("look is %s by %s, want absent by_reference", l.Outcome, l.Method)
+		}
+	}
+}
+
 func TestA429IsKeptQuietFor(t *testing.T) {
 	f := newFake(t, "cursor", byReference)
 	src := f.open(t, httpapi.Options{})

@@ -3,10 +3,8 @@ package httpapi
 import (
 	"encoding/json"
 	"errors"
-	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -176,23 +174,4 @@ func sameHost(next, asked string) (string, error) {
 	}
 	u.Fragment = ""
 	return u.String(), nil
-}
-
-// nextLink reads the address with rel="next" of a Link header (RFC 8288).
-func nextLink(h http.Header, asked string) (string, error) {
-	for _, line := range h.Values("Link") {
-		for part := range strings.SplitSeq(line, ",") {
-			target, params, ok := strings.Cut(strings.TrimSpace(part), ">")
-			if !ok || !strings.HasPrefix(target, "<") {
-				continue
-			}
-			for param := range strings.SplitSeq(params, ";") {
-				name, value, _ := strings.Cut(strings.TrimSpace(param), "=")
-				if strings.EqualFold(name, "rel") && strings.EqualFold(strings.Trim(value, `"`), "next") {
-					return sameHost(target[1:], asked)
-				}
-			}
-		}
-	}
-	return "", nil
 }

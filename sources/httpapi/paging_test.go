@@ -75,6 +75,8 @@ func TestListsThatCannotBeTrustedAreBlind(t *testing.T) {
 		"an address without a host":            {httpapi.PagingSettings{Style: "url", Next: "next"}, []string{list(`,"next":"/v1/effects?after=3"`, 3), list(`,"next":""`, 2)}, ""},
 		"a link to another host":               {httpapi.PagingSettings{Style: "link"}, []string{`<https://elsewhere.example/2>; rel="next"` + list("", 3)}, sources.Truncated},
 		"a link":                               {httpapi.PagingSettings{Style: "link"}, []string{`<HERE/v1/effects?b=2>; rel="next"` + list("", 3), `<HERE/v1/effects>; rel="first"` + list("", 2)}, ""},
+		"a link with commas":                   {httpapi.PagingSettings{Style: "link"}, []string{`<HERE/v1/effects?ids=1,2>; title="a, b"; rel="last next",` + list("", 3), list("", 2)}, ""},
+		"a link that cannot be read":           {httpapi.PagingSettings{Style: "link"}, []string{`HERE/v1/effects?b=2; rel="next"` + list("", 3)}, sources.Truncated},
 		"an object of another kind of JSON":    {httpapi.PagingSettings{}, []string{`|{"data":[1]}`}, sources.Malformed},
 		"a list that became an object":         {httpapi.PagingSettings{}, []string{`|{"data":{}}`}, sources.Malformed},
 		"two values where there should be one": {httpapi.PagingSettings{}, []string{`|{"data":[]}{"data":[]}`}, sources.Malformed},

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi"
+	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi/httpapitest"
 )
 
 func TestPaths(t *testing.T) {
@@ -144,4 +145,39 @@ func TestOtherCredentials(t *testing.T) {
 			t.Errorf("%s: %q was sent, want %q", name, got, test.want)
 		}
 	}
+}
+
+// FuzzReply holds that no reply whatever brings an effect without id and time, or quotes
+// itself in a message.
+func FuzzReply(f *testing.F) {
+	f.Add(`{"data":[{"id":"ef_1","created":"2026-03-02T09:00:00Z","state":"done","total":{"value":"1","currency":"EUR"}}],"page":{"next":null}}`)
+	f.Add(`{"data":[],"page":{}}`)
+	f.Add(`{"data":[{"id":7,"created":"2026-03-02T09:00:00Z","state":"done","total":{"value":-1e9,"currency":null}}]}`)
+	f.Add(`<html>`)
+	fake := &fake{style: "cursor"}
+	var body string
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(body)) }))
+	f.Cleanup(srv.Close)
+	fake.Server = &httpapitest.Server{Server: srv}
+	src, err := httpapi.New("fuzz", fake.settings(), httpapi.Options{Transport: bare})
+	if err != nil {
+		f.Fatal(err)
+	}
+	now := func() time.Time { return time.Date(2026, 3, 2, 10, 0, 0, 0, time.UTC) }
+	f.Fuzz(func(t *testing.T, reply string) {
+		body = reply
+		p, err := src.Page(t.Context(), sources.List{Kind: "payout", Account: home.Account, Mode: home.Mode},
+			recon.Window{From: now().Add(-2 * time.Hour), To: now()}, "", now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range p.Effects {
+			if e.ID == "" || e.CreatedAt.IsZero() || !e.Status.Valid() || e.Money.Minor < 0 {
+				t.Errorf("effect %+v", e)
+			}
+		}
+		if p.Look.Outcome == recon.Blind && (len(p.Effects) > 0 || p.Next != "" || len(reply) > 40 && strings.Contains(p.Look.Detail, reply)) {
+			t.Errorf("a blind page brings %d effects: %s", len(p.Effects), p.Look.Detail)
+		}
+	})
 }

@@ -228,7 +228,7 @@ func (r *reading) obeyed(e *recon.Effect) bool {
 	case "by_id":
 		return e.ID == r.want
 	case "by_reference":
-		return strings.TrimSpace(e.Reference) == r.want
+		return strings.TrimSpace(e.Reference) == strings.TrimSpace(r.want)
 	case "by_key":
 		return e.Key == r.want
 	case "by_parent":
