@@ -9,9 +9,11 @@ SHELL := /bin/bash
 GO ?= go
 # Where a test's packages are; `make test PKG=./sweep/...` tests one room.
 PKG ?= ./...
-# How long each fuzz test runs, and how many worlds a soak lives through.
+# How long each fuzz test runs, how many worlds a soak lives through, and how long its
+# replicas are killed, stopped and cut off.
 FUZZTIME ?= 10s
 SEEDS ?= 50
+SOAK ?= 10m
 
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
@@ -41,8 +43,9 @@ e2e: deps ## See the alerts fire and the dashboard's queries answered by a real 
 	$(GO) -C deploy/e2e test -vet=off -count=1 -timeout=4m ./...
 
 .PHONY: deps
-deps: database ## Find the programs of PostgreSQL, Prometheus and Chromium; root on Debian and Ubuntu gets them installed
+deps: database ## Find the programs of PostgreSQL, PgBouncer, Prometheus and Chromium; root on Debian and Ubuntu gets them installed
 	@tools/prometheus
+	@tools/pgbouncer
 	@tools/chromium
 
 .PHONY: database
@@ -68,9 +71,10 @@ bench: database ## Measure the budgets of speed
 	$(GO) test -run='^$$' -bench=. -benchmem -timeout=60m $(PKG)
 
 .PHONY: soak
-soak: database build ## Live through SEEDS (50) simulated worlds; any wrong conclusion fails
+soak: database build ## Live through SEEDS (50) simulated worlds, and kill replicas for SOAK (10m); any wrong conclusion fails
 	@for seed in $$(seq 1 $(SEEDS)); do bin/reconciler demo --seed "$$seed" >/dev/null || { echo "seed $$seed fails: bin/reconciler demo --seed $$seed" >&2; exit 1; }; done
 	@echo "$(SEEDS) worlds, none ended wrong"
+	SOAK=$(SOAK) $(GO) test -run=TestReplicasSurviveWhateverDies -count=1 -v -timeout=120m ./cmd/reconciler
 
 .PHONY: cover
 cover: deps ## Show how much of each package its tests reach, across packages
