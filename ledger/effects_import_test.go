@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"golang.org/x/sync/errgroup"
 	"pgregory.net/rapid"
@@ -203,6 +204,35 @@ func TestB78_TheProviderRewritesHistory(t *testing.T) {
 	// The first file again is an earlier stage: nothing goes back.
 	if got := counts(w.bring(toldEffect("T1", recon.Completed, named("op_1")))); got != "1 = 0 + 1 + 0 + 0" || w.effect("T1").Status != recon.EffectFailed {
 		t.Errorf("the first file again: %s, %s", got, w.effect("T1").Status)
+	}
+}
+
+// Objects name the movement of their money and not its fee, which comes in a report.
+func TestB66_AFeeThatAReportToldStaysWhenTheObjectIsListedAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	hold := w.hold()
+	listed := func(at time.Time, e recon.Effect) {
+		look := recon.Look{
+			ID: uuid.NewString(), Source: source, Method: recon.ByList, Outcome: recon.Found, Complete: true, Kind: e.Kind, Account: e.Account, Mode: e.Mode,
+			Window: recon.Window{From: t0, To: at}, At: at, Found: []recon.EffectIdentity{e.Identity()},
+		}
+		w.record(ledger.Batch{Hold: hold, RunID: "run-1", Now: at, Looks: []recon.Look{look}, Effects: []recon.Effect{e}})
+	}
+	fee, net := int64(119), int64(-1119)
+	made := toldEffect("re_1", recon.Completed)
+	listed(t0.Add(time.Minute), made)
+	if e := w.effect("re_1"); e.Fee != nil {
+		t.Fatalf("the fee is %d before anybody told it", *e.Fee)
+	}
+	w.bring(toldEffect("re_1", recon.Completed, func(e *recon.Effect) { e.Fee, e.Net, e.Settlement = &fee, &net, e.Money }))
+	listed(t0.Add(24*time.Hour), made)
+	if e := w.effect("re_1"); e.Fee == nil || *e.Fee != fee || e.Net == nil || *e.Net != net || e.Settlement != made.Money || e.NeedsRead {
+		t.Errorf("after the next list: fee %v, net %v, settled %v, in doubt %t", e.Fee, e.Net, e.Settlement, e.NeedsRead)
+	}
+	listed(t0.Add(48*time.Hour), toldEffect("re_1", recon.Completed, func(e *recon.Effect) { e.Money.Minor = 900 }))
+	if e := w.effect("re_1"); e.Fee != nil || e.Money.Minor != 900 {
+		t.Errorf("with another amount: %s, fee %v", e.Money, e.Fee)
 	}
 }
 

@@ -73,17 +73,21 @@ func merge(old held, now seen) merged {
 
 // withUnsaid fills what an observation does not speak of with what is known. No object
 // shows the key that it was made with, so only the feed tells it and nothing takes it
-// back. An event or a file row is silent about what its writer did not know yet or never
-// writes, a fee above all: that is no other value.
+// back. So are fees often told by a report only, and stay what they were while the amount
+// does. An event or a file row is silent about what its writer did not know yet or never
+// writes: that is no other value.
 func withUnsaid(e, known recon.Effect, read bool) recon.Effect {
 	e.Key = cmp.Or(e.Key, known.Key)
+	if !read || e.Money == known.Money {
+		e.Fee, e.Net = cmp.Or(e.Fee, known.Fee), cmp.Or(e.Net, known.Net)
+		if e.Settlement.IsZero() {
+			e.Settlement = known.Settlement
+		}
+	}
 	if read {
 		return e
 	}
-	e.Fee, e.Net, e.ParentTotal = cmp.Or(e.Fee, known.Fee), cmp.Or(e.Net, known.Net), cmp.Or(e.ParentTotal, known.ParentTotal)
-	if e.Settlement.IsZero() {
-		e.Settlement = known.Settlement
-	}
+	e.ParentTotal = cmp.Or(e.ParentTotal, known.ParentTotal)
 	if len(e.OtherParents) == 0 {
 		e.OtherParents = known.OtherParents
 	}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
@@ -66,7 +67,9 @@ func TestMerge(t *testing.T) {
 		{"an event that moves the status forward keeps the fee that is known", effectOf(fee(119)), effectOf(status(recon.Reversed)), false, at0.Add(1),
 			effectOf(fee(119), status(recon.Reversed)), true, []string{"status"}},
 		{"an event of another fee is a doubt", effectOf(fee(119)), effectOf(fee(0)), false, at0.Add(1), effectOf(fee(119), doubt), true, []string{"fee"}},
-		{"a read without a fee takes the fee away", effectOf(fee(119)), effectOf(), true, at0.Add(1), effectOf(), true, nil},
+		{"a read without a fee takes none away", effectOf(fee(119)), effectOf(), true, at0.Add(1), effectOf(fee(119)), false, nil},
+		{"a read of another fee replaces it", effectOf(fee(119)), effectOf(fee(0)), true, at0.Add(1), effectOf(fee(0)), true, nil},
+		{"a read of another amount takes its fee away", effectOf(fee(119)), effectOf(amount(100)), true, at0.Add(1), effectOf(amount(100)), true, []string{"amount", "fee"}},
 		{"a read never shows the key, and takes none away", effectOf(key), effectOf(), true, at0.Add(1), effectOf(key), false, nil},
 		{"failed and reversed are a tie, so the object is read", effectOf(status(recon.EffectFailed)), effectOf(status(recon.Reversed)), false, at0.Add(1),
 			effectOf(status(recon.EffectFailed), doubt), true, []string{"status"}},
@@ -89,6 +92,7 @@ func TestMerge(t *testing.T) {
 			for k := range got.before {
 				fields = append(fields, k)
 			}
+			slices.Sort(fields)
 			if d := cmp.Diff(tt.wantDiff, fields); d != "" {
 				t.Errorf("kept change (-want +got):\n%s", d)
 			}
