@@ -19,8 +19,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/seed-1c4f4dc2/reconciler/internal/localpg"
 	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
+	"github.com/seed-1c4f4dc2/reconciler/internal/localpg"
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
@@ -59,6 +59,7 @@ func TestScripts(t *testing.T) {
 			"secrets":   secrets,
 			"trialdir":  trialdir,
 			"terminate": terminate,
+			"hangup":    hangup,
 		},
 	})
 }
@@ -223,5 +224,12 @@ func trialdir(ts *testscript.TestScript, _ bool, args []string) {
 func terminate(ts *testscript.TestScript, _ bool, _ []string) {
 	for _, cmd := range ts.BackgroundCmds() {
 		ts.Check(cmd.Process.Signal(syscall.SIGTERM))
+	}
+}
+
+// hangup asks all programs in the background to read their configuration again.
+func hangup(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, cmd := range ts.BackgroundCmds() {
+		ts.Check(cmd.Process.Signal(syscall.SIGHUP))
 	}
 }

@@ -113,7 +113,7 @@ func newSoak(t *testing.T) *soak {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) }) // of no use to anybody
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })  // of no use to anybody
 	if err := os.Chmod(dir, 0o755); err != nil { // the server runs as another user where this one is root
 		t.Fatal(err)
 	}
