@@ -43,7 +43,6 @@ var floors = []struct {
 	{"daemon", 4},
 
 	{"cmd/reconciler", 5},
-	{"deploy/prometheus", 5},
 	{"examples", 5},
 	{"examples/agents/...", 5},
 	{"examples/crm", 5},

@@ -1,5 +1,5 @@
-// Package prometheus holds the alerts to their tests, with the real promtool.
-package prometheus
+// Package rules holds the alerts to their tests, with the real promtool.
+package rules
 
 import (
 	"bytes"
@@ -13,6 +13,14 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/daemon"
 )
+
+// TestMain runs the tests where the rules are.
+func TestMain(m *testing.M) {
+	if err := os.Chdir("../../prometheus"); err != nil {
+		panic(err)
+	}
+	os.Exit(m.Run())
+}
 
 const rulesFile = "reconciler.rules.yml"
 
