@@ -17,6 +17,8 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/examples/crm"
 	"github.com/seed-1c4f4dc2/reconciler/examples/tickets"
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
+	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi"
+	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi/httpapitest"
 )
 
 // stand is the program with a database and a configuration.
@@ -73,7 +75,7 @@ func (s *stand) lose(line string, ids ...string) {
 	}
 	at := s.start.Add(-time.Hour).Format(time.RFC3339)
 	for _, id := range ids {
-		fmt.Fprintf(f, `{"id":%q,"state":"unknown","created_at":%q,"sent_at":%q,"target":"order:%s",%s}`+"\n", id, at, at, id, line)
+		fmt.Fprintf(f, `{"id":%q,"state":"unknown","created_at":%q,"sent_at":%q,%s}`+"\n", id, at, at, line)
 	}
 	if err := f.Close(); err != nil {
 		s.t.Fatal(err)
@@ -134,7 +136,7 @@ func TestTicketsWhoseAnswerWasLost(t *testing.T) {
 	first := strconv.Itoa(desk.Open("op-twice", "key-2", sent))
 	desk.Open("op-twice", "key-2", sent.Add(time.Minute)) // the key holds it to one
 	desk.Open("op-twice", "another-key", sent.Add(2*time.Minute))
-	s.lose(`"source":"tickets","action":"ticket.open","marks":["reference"]`, "op-once", "op-twice", "op-never")
+	s.lose(`"source":"tickets","action":"ticket.open","target":"order:4417","marks":["reference"]`, "op-once", "op-twice", "op-never")
 
 	desk.Maintain(true)
 	s.sweep(0)
@@ -160,12 +162,43 @@ func TestRecordsWhoseAnswerWasLost(t *testing.T) {
 	}
 	records.Upsert("op-other-amount", "42.10", "EUR", sent)
 	records.Confuse("op-several")
-	s.lose(`"source":"crm","action":"record.upsert","marks":["reference"],"amount":4200,"currency":"EUR"`, "op-there", "op-other-amount", "op-several", "op-never")
+	s.lose(`"source":"crm","action":"record.upsert","target":"order:4417","marks":["reference"],"amount":4200,"currency":"EUR"`, "op-there", "op-other-amount", "op-several", "op-never")
 	for _, minutes := range []int{0, 15, 30, 90, 240, 500} {
 		s.sweep(minutes)
 	}
 	s.want(map[string]string{"op-there": "succeeded " + id, "op-never": "manual_review", "op-several": "unknown"})
 	if got := s.findings(); got["mismatch"] != 1 || got["missing"] != 1 || got["duplicate"] != 0 {
 		t.Errorf("findings are %v, want one mismatch, one missing and no duplicate", got)
+	}
+}
+
+func TestLettersWhoseAnswerWasLost(t *testing.T) {
+	sent := time.Now().Add(-time.Hour)
+	post := httpapitest.StartPostmark(func() time.Time { return sent })
+	t.Cleanup(post.Close)
+	s := newStand(t, "letters/reconciler.yaml", "LETTERS", post.Config.Handler)
+	letter := func(operation, to string) string {
+		return post.Send(httpapitest.Letter{Server: "TESTONLY", To: []string{to}, Subject: "Your refund", Metadata: map[string]string{"op_id": operation}})
+	}
+	delivered, bounced := letter("op-delivered", "jane@example.com"), letter("op-bounced", "jane@example.com")
+	letter("op-elsewhere", "joan@example.com")
+	post.Log(delivered, "Delivered")
+	post.Log(bounced, "Bounced")
+	s.lose(`"source":"letters","action":"email.send","marks":["reference"],"target":"`+httpapi.HashTarget("jane@example.com")+`"`,
+		"op-delivered", "op-bounced", "op-elsewhere", "op-never")
+	for _, minutes := range []int{0, 15, 30, 90, 240, 500} {
+		s.sweep(minutes)
+	}
+	s.want(map[string]string{"op-delivered": "succeeded " + delivered, "op-bounced": "failed " + bounced, "op-elsewhere": "manual_review", "op-never": "manual_review"})
+	if got := s.findings(); got["mismatch"] != 1 || got["missing"] != 1 {
+		t.Errorf("findings are %v, want one mismatch and one missing", got)
+	}
+
+	sent = sent.Add(time.Minute)
+	post.Log(delivered, "Bounced")
+	s.run(nil, "reverify", "--now", s.start.Add(48*time.Hour).Format(time.RFC3339))
+	s.want(map[string]string{"op-delivered": "manual_review " + delivered})
+	if got := s.findings(); got["reversed"] != 1 {
+		t.Errorf("findings are %v, want one reversed", got)
 	}
 }

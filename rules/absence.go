@@ -45,8 +45,24 @@ func (v *view) counts(l *recon.Look) bool {
 		return false
 	}
 	// A look for one thing that was found and is not ours says nothing clear. A list
-	// finds others' effects all the time.
-	return l.Outcome == recon.Absent || l.EffectID == "" && l.Key == "" && l.Reference == ""
+	// finds others' effects all the time; what a reference or key finds is all ours or not.
+	switch {
+	case l.Outcome == recon.Absent:
+		return true
+	case l.EffectID != "":
+		return false
+	}
+	return l.Key == "" && l.Reference == "" || v.allLinked(l.Found)
+}
+
+// allLinked reports whether effects are all the operation's.
+func (v *view) allLinked(found []recon.EffectIdentity) bool {
+	for _, id := range found {
+		if !slices.ContainsFunc(v.linked, func(p pair) bool { return p.effect.Identity() == id }) {
+			return false
+		}
+	}
+	return true
 }
 
 // covered asks whether the look saw the whole time in which an effect can have come

@@ -116,6 +116,18 @@ func listed(at time.Time, found ...recon.Effect) recon.Look {
 	return l
 }
 
+// referred is a look for our reference.
+func referred(at time.Time, found ...recon.Effect) recon.Look {
+	l := listed(at, found...)
+	l.Method, l.Parent, l.Reference = recon.ByReference, "", "op_1"
+	return l
+}
+
+// byReference lets the source be asked for our reference.
+func byReference(s *recon.Sheet) {
+	s.Abilities = append(s.Abilities, recon.Ability{Method: recon.ByReference, Consistency: recon.Strong, NeedsMark: []recon.Mark{recon.MarkReference}})
+}
+
 func blindAt(at time.Time) recon.Look {
 	l := listed(at)
 	l.ID, l.Outcome, l.Complete, l.Fault = "blind-"+at.Format("150405"), recon.Blind, false, "unavailable"

@@ -56,6 +56,10 @@ func TestDecideByEffects(t *testing.T) {
 		{"a failed effect under its key closes as failed", lost().effects(refund("re_1", failed)), wants{"failed_effects", recon.Failed, "re_1", nil}},
 		{"a failed effect without keys waits for a complete look", lost().sheet(noKeys).effects(refund("re_1", failed)), wants{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)}},
 		{"a failed effect without keys closes by a complete look", lost().sheet(noKeys).effects(refund("re_1", failed)).looks(listed(late, refund("re_1"))), wants{"failed_effects", recon.Failed, "re_1", nil}},
+		{"a failed effect without keys closes by a complete look for our reference",
+			lost().sheet(noKeys).sheet(byReference).effects(refund("re_1", failed)).looks(referred(late, refund("re_1"))), wants{"failed_effects", recon.Failed, "re_1", nil}},
+		{"a failed effect closes by nothing that found others too",
+			lost().sheet(noKeys).sheet(byReference).effects(refund("re_1", failed)).looks(referred(late, refund("re_1"), refund("re_9"))), wants{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)}},
 		{"a failed effect closes nothing that a person has", lost().state(recon.ManualReview).effects(refund("re_1", failed)), wants{"wait", recon.ManualReview, "", nil}},
 		{"a failed effect leaves failed alone", lost().state(recon.Failed).effects(refund("re_1", failed)), wants{"wait", recon.Failed, "", nil}},
 

@@ -206,6 +206,21 @@ func TestPostmarkRecipientAndSubjectAreComparedAndNotKept(t *testing.T) {
 	}
 }
 
+// The search does not tell what became of a letter: each sent one is a request.
+func TestPostmarkCostsARequestForEachSentLetter(t *testing.T) {
+	p := newPost(t, nil)
+	for i := range 3 {
+		p.letter(fmt.Sprint("op-", i))
+	}
+	p.Send(httpapitest.Letter{Server: serverToken, To: []string{"jane@example.com"}, Queued: true})
+	p.Advance(time.Minute)
+	page, err := p.open(t).Page(t.Context(), sources.List{Kind: "email", Account: "letters", Mode: "live"},
+		recon.Window{From: p.Now().Add(-time.Hour), To: p.Now()}, "", p.Now)
+	if err != nil || len(page.Effects) != 4 || page.Look.Calls != 4 || p.Requests() != 4 {
+		t.Errorf("%d letters in %d requests, %d told, with %v; want 4 in 4: the search and 3 sent ones", len(page.Effects), p.Requests(), page.Look.Calls, err)
+	}
+}
+
 func TestPostmarkServersAreKeptApart(t *testing.T) {
 	p := newPost(t, nil)
 	p.Send(httpapitest.Letter{Server: "TESTONLY-other", To: []string{"jane@example.com"}, Metadata: map[string]string{"op_id": "op-1"}})
