@@ -41,6 +41,7 @@ var (
 		{"warn", "unknown", []recon.State{recon.Unknown}},
 		{"bad", "a person must decide", []recon.State{recon.ManualReview}},
 	}
+	findingParts = []barPart{{Class: "bad", Label: "open"}, {Class: "plain", Label: "over"}}
 )
 
 // newBar begins a bar of a chart whose longest one stands for most.

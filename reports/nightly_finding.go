@@ -1,6 +1,7 @@
 package reports
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -41,17 +42,22 @@ func (m *money) recon() recon.Money {
 	return recon.Money{Minor: m.Amount, Currency: m.Currency}
 }
 
-// SortFindings puts those of the range first, and within both the dearest of a currency.
+// SortFindings puts those that wait for a person first, of them those of the range, and
+// within each the dearest of a currency.
 func SortFindings(list []NightlyFinding) {
 	slices.SortStableFunc(list, func(a, b NightlyFinding) int {
-		if a.InRange != b.InRange {
-			if a.InRange {
-				return -1
-			}
-			return 1
-		}
-		return dearest(a.compared(), b.compared())
+		return cmp.Or(cmp.Compare(a.rank(), b.rank()), dearest(a.compared(), b.compared()))
 	})
+}
+
+func (f NightlyFinding) rank() int {
+	switch {
+	case f.open() && f.InRange:
+		return 0
+	case f.open():
+		return 1
+	}
+	return 2
 }
 
 func (f NightlyFinding) compared() Compared {

@@ -35,14 +35,15 @@ func NightlyHTML(w io.Writer, n *Nightly) error {
 		"stateSum": n.stateSum, "statusSum": n.statusSum, "unownedSum": n.unownedSum,
 		"operationBars": n.operationBars, "ageBars": n.ageBars, "findingBars": n.findingBars,
 		"stateLegend": func() []barPart { return stateParts }, "openLegend": func() []barPart { return openParts },
-		"classTable": n.classTable, "classes": classesText, "ages": func() []string { return AgeNames }, "truth": n.truthText,
+		"findingLegend": func() []barPart { return findingParts },
+		"classTable":    n.classTable, "classes": classesText, "ages": func() []string { return AgeNames }, "truth": n.truthText,
 		"shown":        func() []NightlyFinding { return n.Findings[:min(len(n.Findings), shownOnPage)] },
 		"moreFindings": func() int { return max(len(n.Findings)-shownOnPage, 0) },
 		"open":         NightlyFinding.open, "state": NightlyFinding.stateText, "differs": NightlyFinding.differs,
 		"money": func(m *money) string { return m.recon().Text(n.Exponents) },
 		"kind":  func(k recon.FindingKind) string { return upper(k.Text()) }, "advice": recon.FindingKind.Advice,
 		"ours": func(s OurSide) string { return s.text(n) }, "theirs": func(s TheirSide) string { return s.text(n) },
-		"page": n.pages(), "policy": NightlyPolicy.text,
+		"page": n.pages(), "found": n.findingsText, "policy": NightlyPolicy.text,
 		"chains": n.chainsText,
 		"files": func() []string {
 			return []string{n.Base() + ".json", n.Base() + ".txt", n.Base() + "-totals.csv", n.Base() + "-findings.csv"}
@@ -287,16 +288,20 @@ func (n *Nightly) ageBars() []bar {
 }
 
 func (n *Nightly) findingBars() []bar {
-	kinds := map[recon.FindingKind]int{}
+	kinds, open := map[recon.FindingKind]int{}, map[recon.FindingKind]int{}
 	for _, f := range n.Findings {
 		kinds[f.Kind]++
+		if f.open() {
+			open[f.Kind]++
+		}
 	}
 	most := slices.Max(slices.Collect(maps.Values(kinds)))
 	var bars []bar
 	for _, k := range recon.FindingKinds {
 		if kinds[k] > 0 {
 			b := newBar(recon.Noun(string(k)), most)
-			b.add(barPart{Class: "bad", Label: string(k)}, kinds[k])
+			b.add(findingParts[0], open[k])
+			b.add(findingParts[1], kinds[k]-open[k])
 			bars = append(bars, b)
 		}
 	}

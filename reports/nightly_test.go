@@ -300,3 +300,28 @@ func TestB66_AReportShowsAFeeThatIsNotKnownAsNotKnown(t *testing.T) {
 		}
 	}
 }
+
+// What waits for a person stands first, then what is open from before, then what is over.
+func TestFindingsThatWaitStandFirst(t *testing.T) {
+	t.Parallel()
+	dear := &money{Amount: 1_000_000, Currency: "EUR"}
+	finding := func(id string, s recon.FindingState, inRange bool) NightlyFinding {
+		return NightlyFinding{listedFinding: listedFinding{ID: id, State: s, Kind: recon.FindMissing, Money: dear}, InRange: inRange}
+	}
+	list := []NightlyFinding{
+		finding("over", recon.FindingEnded, true), finding("before", recon.FindingSnoozed, false), finding("settled", recon.FindingSettled, true), finding("waits", recon.FindingOpen, true),
+	}
+	list[3].Money = nil // however dear the others are
+	SortFindings(list)
+	var got []string
+	for _, f := range list {
+		got = append(got, f.ID)
+	}
+	if got[0] != "waits" || got[1] != "before" {
+		t.Errorf("order %v", got)
+	}
+	n := Nightly{Findings: list}
+	if want := "4 findings, 2 of them over: 4 missing"; n.findingsText() != want {
+		t.Errorf("%q, want %q", n.findingsText(), want)
+	}
+}

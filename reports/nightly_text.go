@@ -88,7 +88,7 @@ func (p *page) nightlyEffects(n *Nightly) {
 	if len(n.Effects) == 0 {
 		return
 	}
-	rows := [][]string{{"source", "kind", "count", "amount done", "done", "in flight", "failed", "reversed", "no operation"}}
+	rows := [][]string{{"source", "kind", "count", "amount done", "done", "in flight", "failed", "reversed", "unpaired"}}
 	for _, l := range n.Effects {
 		rows = append(rows, []string{string(l.Source), recon.Noun(l.Kind), number(l.All.Count), n.sumText(l.Statuses[recon.Completed], l.Currency),
 			number(l.Statuses[recon.Completed].Count), number(l.Statuses[recon.InFlight].Count), number(l.Statuses[recon.EffectFailed].Count),
@@ -178,11 +178,7 @@ func (p *page) nightlyFindings(n *Nightly) {
 		p.line("No findings.")
 		return
 	}
-	kinds := map[recon.FindingKind]int{}
-	for _, f := range n.Findings {
-		kinds[f.Kind]++
-	}
-	p.text(count(len(n.Findings), "finding")+": ", tally(kinds))
+	p.text("", n.findingsText())
 	for i, f := range n.Findings {
 		if i == shownFindings {
 			p.blank()
@@ -254,15 +250,7 @@ func NightlySummary(w io.Writer, n *Nightly, path string) error {
 		p.text("", s)
 	}
 	p.gaps(n)
-	kinds := map[recon.FindingKind]int{}
-	for _, f := range n.Findings {
-		kinds[f.Kind]++
-	}
-	found := "no findings"
-	if len(n.Findings) > 0 {
-		found = count(len(n.Findings), "finding") + " (" + tally(kinds) + ")"
-	}
-	p.text("", fmt.Sprintf("%s opened, %s made, %s", count(n.Totals.Operations, "operation"), count(n.Totals.Effects, "effect"), found))
+	p.text("", fmt.Sprintf("%s opened, %s made, %s", count(n.Totals.Operations, "operation"), count(n.Totals.Effects, "effect"), n.findingsText()))
 	if err := p.writeTo(w); err != nil {
 		return err
 	}

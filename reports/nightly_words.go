@@ -155,3 +155,20 @@ func (n *Nightly) chainsText() string {
 	}
 	return count(n.Chains.Operations, "operation") + " changed in this range"
 }
+
+// findingsText counts findings: how many wait for a person, how many are over, of which
+// kinds.
+func (n *Nightly) findingsText() string {
+	if len(n.Findings) == 0 {
+		return "no findings"
+	}
+	kinds := map[recon.FindingKind]int{}
+	for _, f := range n.Findings {
+		kinds[f.Kind]++
+	}
+	s := count(len(n.Findings), "finding")
+	if over := len(n.Findings) - n.openFindings(); over > 0 {
+		s += ", " + number(over) + " of them over"
+	}
+	return s + ": " + tally(kinds)
+}
