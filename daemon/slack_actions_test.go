@@ -272,7 +272,7 @@ func TestAPersonDecidesInSlackWhatNobodyKnew(t *testing.T) {
 	refund := o.refund("re_typed_1", "op_1", 1000)
 	o.click(ana, m, "happened")
 	f := o.form()
-	if f.For != ana || !containsAll(f.Plain(), []string{"It happened", "op_1", "10.00 EUR", "The effect's id", "Reason"}) {
+	if f.For != ana || !containsAll(f.Plain(), []string{"It happened", "op_1", "10.00 EUR", "Safe retry ends in ", "The effect's id", "Reason"}) {
 		t.Errorf("the form for %v:\n%s", f.For, f.Plain())
 	}
 	answer := o.submit(f, map[string]string{"reason": "It is in the dashboard.", "effect": refund})

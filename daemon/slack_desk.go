@@ -103,7 +103,11 @@ func (d *clickDesk) ask(ctx context.Context, app *slack.Notifier, people ledger.
 	if no := d.inVain(f.FindingRow, person, a); no.Outcome != "" {
 		return outcome{result: string(no.Outcome), said: no.Text(a.Verb, d.config.Zone)}
 	}
-	form := slack.Form{Verb: a.Verb, Button: a.Button, Answer: a.Answer, About: about(f), Effect: effectOf(f), Person: person.Name}
+	now, err := d.ledger.Now(ctx)
+	if err != nil {
+		return d.failed(a, err)
+	}
+	form := slack.Form{Verb: a.Verb, Button: a.Button, Answer: a.Answer, About: about(f, now, d.config.Zone), Effect: effectOf(f), Person: person.Name}
 	switch a.Verb {
 	case recon.Assign:
 		form.People = names(people)
@@ -157,10 +161,13 @@ func howItStands(f ledger.FindingRow, zone *time.Location) string {
 }
 
 // about says what a form decides on.
-func about(f ledger.FindingStory) []string {
+func about(f ledger.FindingStory, now time.Time, zone *time.Location) []string {
 	lines := []string{f.Kind.Text()}
 	for _, s := range f.Stories {
 		lines = append(lines, s.Title()+", "+s.Operation.State.Text(), "operation "+recon.Shorten(string(s.Operation.ID), 120))
+		if safe := s.SafeRetry(now, zone); safe != "" && len(f.Stories) == 1 {
+			lines = append(lines, safe)
+		}
 	}
 	for _, e := range f.Effects {
 		line := recon.Noun(e.Kind) + " " + recon.Shorten(e.ID, 120) + ", " + e.Status.Text()
@@ -168,9 +175,6 @@ func about(f ledger.FindingStory) []string {
 			line += ", " + e.Money.Text(nil)
 		}
 		lines = append(lines, line)
-	}
-	if f.Proposal != nil {
-		lines = append(lines, "Waits for "+f.Proposal.Text())
 	}
 	return lines
 }

@@ -131,6 +131,18 @@ var titles = map[recon.Verb]string{
 	recon.Release: "Release", recon.Accept: "Accept the difference", recon.Adopt: "Adopt the effect", recon.Ignore: "Not ours", Approve: "Approve", recon.Reject: "Reject",
 }
 
+// effects say what comes of it when the form is sent.
+var effects = map[recon.Verb]string{
+	recon.Snooze:       "Nobody is told again before then.",
+	recon.Happened:     "The operation becomes succeeded, with this effect.",
+	recon.DidNotHappen: "The operation becomes failed, for good. Be sure that the provider has nothing of it.",
+	recon.Release:      "It may be sent once more, under the same key, so that the provider does it at most once.",
+	recon.Accept:       "The difference stands, and is not told again.",
+	recon.Adopt:        "The effect becomes one of an operation of ours.",
+	recon.Ignore:       "The effect is none of ours, and is not told again.",
+	recon.Reject:       "What was proposed is dropped. The finding stays open.",
+}
+
 // view makes the form.
 func (f Form) view() (slackgo.ModalViewRequest, error) {
 	of := subject{Button: f.Button, Verb: f.Verb, Answer: f.Answer}
@@ -162,10 +174,19 @@ func (f Form) blocks() []slackgo.Block {
 			blocks = append(blocks, b)
 		}
 	}
-	add(text(lines(f.About, maxSection)))
+	var about []string
+	for _, l := range f.About {
+		about = append(about, first(l))
+	}
+	add(text(lines(about, maxSection)))
+	verb := f.Verb
 	if p := f.Proposal; p != nil {
+		if verb == Approve {
+			verb = p.Verb
+		}
 		add(text(plain("Proposed by "+recon.Shorten(p.Person, 100)+": "+p.Verb.Text(p.Effect)+". Why: "+p.Reason, maxSection)))
 	}
+	add(text(effects[verb]))
 	switch {
 	case f.Verb == recon.Snooze:
 		add(f.spans())

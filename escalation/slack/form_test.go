@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -184,4 +185,33 @@ func TestPeopleAreToldAloneAndOnlyAtSlack(t *testing.T) {
 	if err := n.Show(t.Context(), "V404", "x"); err == nil {
 		t.Error("a form that was closed shows something")
 	}
+}
+
+// Each form as a person sees it, and one as Slack gets it.
+func TestFormsReadAsTheyShould(t *testing.T) {
+	t.Parallel()
+	s := workspace(t, slacktest.Options{})
+	n := notifier(t, s, "#payments-recon")
+	about := []string{"nobody knows yet whether it happened", "Refund of 42.00 EUR for order:77, unknown", "operation op_77"}
+	proposal := &recon.Proposal{Verb: recon.Happened, Person: "ana", Reason: "It is in the dashboard.", Two: recon.TwoForAmount, Effect: "re_4417"}
+	var all []string
+	for _, verb := range []recon.Verb{recon.Snooze, recon.Assign, recon.Happened, recon.DidNotHappen, recon.Release, recon.Adopt, recon.Ignore, Approve, recon.Reject} {
+		f := Form{Verb: verb, Button: Button{Finding: "f1", Version: 3}, About: about, Person: "ana", People: []string{"ana", "bob"}, Answer: "https://hooks.slack.com/actions/1"}
+		if verb == Approve || verb == recon.Reject {
+			f.Proposal = proposal
+		}
+		if err := n.Open(t.Context(), clicked(t, s, somebody).Trigger, f); err != nil {
+			t.Fatal(err)
+		}
+		forms := s.Forms()
+		all = append(all, forms[len(forms)-1].Plain())
+		if verb == recon.Happened {
+			var b bytes.Buffer
+			if err := json.Indent(&b, forms[len(forms)-1].View, "", "  "); err != nil {
+				t.Fatal(err)
+			}
+			golden(t, "form_happened.json", append(b.Bytes(), '\n'))
+		}
+	}
+	golden(t, "forms.txt", []byte(strings.Join(all, "\n\n")+"\n"))
 }
