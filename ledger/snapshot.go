@@ -31,7 +31,8 @@ GROUP BY f.kind`
 const blindGaugesSQL = `
 SELECT s.source, s.blind_since FROM reconciler.source_state s WHERE s.tenant = $1 AND s.blind_since IS NOT NULL`
 
-// One step along the index for each name, instead of reading every run there was.
+// One step along the index for each name, instead of reading every run there was. A kept
+// report is no run that anybody misses.
 const runGaugesSQL = `
 WITH RECURSIVE names AS (
 	(SELECT r.name FROM reconciler.runs r WHERE r.tenant = $1 ORDER BY r.name LIMIT 1)
@@ -41,7 +42,7 @@ WITH RECURSIVE names AS (
 )
 SELECT n.name, (SELECT r.finished_at FROM reconciler.runs r
 	WHERE r.tenant = $1 AND r.name = n.name AND r.outcome = 'done' ORDER BY r.started_at DESC LIMIT 1)
-FROM names n WHERE n.name IS NOT NULL`
+FROM names n WHERE n.name <> '` + reportRun + `'`
 
 const noticeGaugesSQL = `
 SELECT min(n.planned_at) FILTER (WHERE n.due_at <= $2 OR n.attempts > 0), count(*) FILTER (WHERE n.state = 'undelivered')

@@ -221,6 +221,13 @@ func TestB114_AReportMadeByManyAtOnceIsOne(t *testing.T) {
 	if kept := scalar[int](t, w.url, `SELECT count(*) FROM reconciler.runs WHERE tenant = 'default' AND name = 'report'`); kept != 1 {
 		t.Errorf("%d reports were kept", kept)
 	}
+	snapshot, err := w.l.Snapshot(t.Context(), w.now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, watched := snapshot.RunLastSuccess["report"]; watched || len(snapshot.RunLastSuccess) != 1 {
+		t.Errorf("a report that nobody makes again would be missed: %v", snapshot.RunLastSuccess)
+	}
 }
 
 func scalar[T any](t *testing.T, url, sql string, args ...any) (v T) {
