@@ -253,6 +253,30 @@ func TestAGroupIsAskedForInTheSameLook(t *testing.T) {
 	mustBeBlind(t, f.ask(t, f.question(inGroup)), sources.Unavailable)
 }
 
+// A list whose objects no longer show our marks, or their type, would be silent for ever.
+func TestMarksThatAreGoneAreBlind(t *testing.T) {
+	only := func(s *httpapi.Settings) { s.Effects[0].Only = map[string]string{"customer": "jane@example.com"} }
+	for name, test := range map[string]struct {
+		settings func(*httpapi.Settings)
+		gone     string
+		want     recon.Outcome
+	}{
+		"the metadata":                       {nil, "meta", recon.Blind},
+		"the key":                            {nil, "idempotency_key", recon.Blind},
+		"the type":                           {only, "customer", recon.Blind},
+		"a provider that leaves out empties": {func(s *httpapi.Settings) { s.Effects[0].Sparse = true }, "meta", recon.Found},
+		"another type":                       {func(s *httpapi.Settings) { s.Effects[0].Only = map[string]string{"customer": "joan"} }, "nothing", recon.Absent},
+		"this type":                          {only, "nothing", recon.Found},
+	} {
+		f := newFake(t, "cursor", test.settings)
+		f.make("op-1")
+		f.Change(func(o map[string]any) { delete(o, test.gone) })
+		if l := f.ask(t, f.question()).Looks[0]; l.Outcome != test.want {
+			t.Errorf("%s: look is %s (%s), want %s", name, l.Outcome, l.Detail, test.want)
+		}
+	}
+}
+
 // Three questions would be worth a page; but a list whose silence proves nothing finds less
 // than the requests that it would save.
 func TestAnEventualListDoesNotStandInForLookUps(t *testing.T) {

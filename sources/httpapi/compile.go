@@ -19,7 +19,7 @@ type compiler struct {
 
 func compile(e EffectSettings, marker string) (*kind, []recon.Fault) {
 	var faults []recon.Fault
-	c := &compiler{set: e, k: &kind{name: e.Kind, summary: e.Summary, absolute: e.Absolute, exponents: e.Exponents, currency: e.Currency, modes: e.Modes}}
+	c := &compiler{set: e, k: &kind{name: e.Kind, summary: e.Summary, sparse: e.Sparse, absolute: e.Absolute, exponents: e.Exponents, currency: e.Currency, modes: e.Modes}}
 	c.fault = func(path, format string, args ...any) {
 		faults = append(faults, recon.Fault{Path: path, Problem: fmt.Sprintf(format, args...)})
 	}

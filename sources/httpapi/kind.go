@@ -19,6 +19,7 @@ type kind struct {
 	dates     dates
 	log       *eventLog
 	summary   bool
+	sparse    bool
 
 	byID, byReference, byKey, byParent, list *endpoint
 }

@@ -38,7 +38,7 @@ func canned(t *testing.T, pages ...string) *httptest.Server {
 func object(second int) string {
 	b, _ := json.Marshal(map[string]any{ // cannot fail: texts
 		"id": fmt.Sprintf("ef_%d", second), "created": fmt.Sprintf("2026-03-02T09:00:%02dZ", second), "state": "done",
-		"total": map[string]any{"value": "1", "currency": "EUR"},
+		"total": map[string]any{"value": "1", "currency": "EUR"}, "meta": nil, "idempotency_key": nil,
 	})
 	return string(b)
 }

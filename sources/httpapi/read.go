@@ -78,7 +78,11 @@ func (k *kind) read(v any, at recon.Account, whole bool) (s sighting, ok bool, k
 	if _, object := v.(map[string]any); !object {
 		return sighting{}, false, sources.Malformed, errors.New("what should be an object is none")
 	}
-	for _, only := range k.only {
+	for name, only := range k.only {
+		// One that is gone tells nothing of whether the object is ours.
+		if _, there, err := only.path.find(v); err != nil || !there {
+			return sighting{}, false, sources.Malformed, fmt.Errorf("%s: %w", name, errGone)
+		}
 		if text, err := only.path.text(v); err != nil || text != only.text {
 			return sighting{}, false, "", nil
 		}
@@ -120,6 +124,11 @@ func (r *reader) effect(at recon.Account) recon.Effect {
 	if len(f.targetHash) > 0 {
 		e.Target = r.targetHash(f.targetHash)
 	}
+	if !r.k.sparse {
+		// Without what encloses our marks every effect would seem to be somebody else's.
+		r.present("reference", f.reference[:min(1, len(f.reference))])
+		r.present("key", f.key[:min(1, len(f.key))])
+	}
 	r.present("amount", f.amount)
 	r.present("currency", f.currency)
 	money, err := r.k.money(r.text("amount", f.amount), r.text("currency", f.currency))
@@ -132,7 +141,7 @@ func (r *reader) effect(at recon.Account) recon.Effect {
 // present demands a field that is configured. Null is "not known"; a field that is gone
 // would silently no longer be compared.
 func (r *reader) present(name string, p Path) {
-	if p == nil {
+	if len(p) == 0 {
 		return
 	}
 	if _, there, err := p.find(r.v); err == nil && !there {

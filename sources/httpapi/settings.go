@@ -73,6 +73,9 @@ type EffectSettings struct {
 	// Required are fields that every object has, also as null. One that is not there means
 	// that the provider's format has changed, and the reply is not understood.
 	Required []string `yaml:"required" json:"required"`
+	// Sparse says that the provider leaves out what is empty. Else an object without the
+	// field that holds fields.reference or fields.key, also as null, means a changed format.
+	Sparse bool `yaml:"sparse" json:"sparse"`
 	// Statuses says what the words of fields.status mean: in_flight, completed, failed or
 	// reversed. A word that is not named is not guessed.
 	Statuses map[string]string `yaml:"statuses" json:"statuses"`
