@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"slices"
@@ -107,7 +108,7 @@ func notifiers(c *config.Config) (map[string]escalation.Notifier, error) {
 	for _, dest := range c.Destinations {
 		n, err := dest.Open(c.Zone)
 		if err != nil {
-			return nil, errors.New("open destination " + dest.Name + ": " + err.Error())
+			return nil, fmt.Errorf("open destination %s: %w", dest.Name, err)
 		}
 		all[dest.Name] = n
 	}

@@ -1,12 +1,15 @@
 package daemon
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
@@ -402,5 +405,54 @@ func TestAClickWhileTheLedgerIsAwayIsNotTaken(t *testing.T) {
 	}
 	if status, text := o.send(body); status != http.StatusServiceUnavailable || text != "starting: the ledger does not answer yet; try again in a moment\n" {
 		t.Errorf("%d %q", status, text)
+	}
+}
+
+// A call whose answer was lost may be sent once more, under the same key, because a person
+// says so in Slack.
+func TestARetryIsReleasedInSlackWhileItsKeyServes(t *testing.T) {
+	t.Parallel()
+	o := openOffice(t)
+	conn, err := pgx.Connect(t.Context(), o.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	var id, token string
+	err = conn.QueryRow(t.Context(), `SELECT a ->> 'operation_id' FROM reconciler.open_operation('{"action": "refund.create", "target": "order:1",
+		"parent": "ch_1", "case": "case-1", "step": 1, "amount": 1000, "currency": "EUR", "request": {"charge": "ch_1", "amount": 1000}}') AS a`).Scan(&id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = conn.QueryRow(t.Context(), `SELECT a ->> 'token'
+		FROM reconciler.claim_operation(jsonb_build_object('operation_id', $1::text, 'holder', 'shop')) AS a`, id).Scan(&token)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Exec(t.Context(), `SELECT reconciler.finish_attempt(jsonb_build_object('operation_id', $1::text, 'token', $2::text,
+		'class', 'indeterminate'))`, id, token); err != nil {
+		t.Fatal(err)
+	}
+	_, err = o.ledger.Record(t.Context(), ledger.Batch{Now: time.Now(), Findings: []recon.Finding{{
+		Kind: recon.FindUnresolved, Certainty: recon.Proof, Source: "stripe-main", Operations: []recon.OperationID{recon.OperationID(id)},
+		Reason: "Nobody knows whether it happened.", Money: recon.Money{Minor: 1000, Currency: "EUR"},
+	}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.click(ana, o.message(id, "Release…"), "release")
+	if !containsAll(o.form().Plain(), []string{"Release", "Safe retry ends in ", "under the same key"}) {
+		t.Errorf("the form:\n%s", o.form().Plain())
+	}
+	answer := o.submit(o.form(), map[string]string{"reason": "The request never left."})
+	if !strings.Contains(answer, "Done by ana: it may be sent once more under the same key. Operation "+id+" is pending.") {
+		t.Errorf("the answer: %s", answer)
+	}
+	acts := o.acts(recon.OperationID(id))
+	if o.state(recon.OperationID(id)) != recon.Pending || len(acts) != 1 || !containsAll(acts[0], []string{`"by": "ana"`, "The request never left.", `"to": "pending"`}) {
+		t.Errorf("it is %s:\n%s", o.state(recon.OperationID(id)), strings.Join(acts, "\n"))
+	}
+	if o.stripe.Writes() != 0 {
+		t.Error("it was sent from here")
 	}
 }
