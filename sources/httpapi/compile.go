@@ -172,7 +172,12 @@ func (c *compiler) pages() {
 		fault("size", "and reach must be above 0, and reach not less than size")
 	}
 	switch set.Style {
-	case "", styleNone:
+	case "":
+		c.paging = nil
+		if c.set.List.Items != "" || c.set.ByParent.Items != "" {
+			fault("style", "is missing; write how lists go on, or none where one reply always shows all")
+		}
+	case styleNone:
 		c.paging = nil
 	case stylePage, styleOffset:
 		if set.Param == "" {

@@ -68,7 +68,7 @@ func TestListsThatCannotBeTrustedAreBlind(t *testing.T) {
 		"no number":                            {httpapi.PagingSettings{Style: "page", Param: "p", Total: "total"}, []string{list("", 3)}, sources.Truncated},
 		"it becomes shorter":                   {httpapi.PagingSettings{Style: "offset", Param: "o", Total: "total"}, []string{list(`,"total":3`, 3), list(`,"total":2`, 1)}, sources.Truncated},
 		"a short page is not the end":          {httpapi.PagingSettings{Style: "page", Param: "p"}, []string{list("", 3, 2), list("", 1), list("")}, ""},
-		"out of order":                         {httpapi.PagingSettings{}, []string{list("", 2, 3)}, sources.Malformed},
+		"out of order":                         {httpapi.PagingSettings{Style: "none"}, []string{list("", 2, 3)}, sources.Malformed},
 		"out of order from page to page":       {httpapi.PagingSettings{Style: "cursor", Param: "c", Next: "next"}, []string{list(`,"next":"a"`, 2), list(`,"next":null`, 3)}, sources.Malformed},
 		"pages by number that slip":            {httpapi.PagingSettings{Style: "page", Param: "p"}, []string{list("", 3, 2), list("", 3, 2), list("", 1), list("")}, ""},
 		"the address of another host":          {httpapi.PagingSettings{Style: "url", Next: "next"}, []string{list(`,"next":"https://elsewhere.example/2"`, 3)}, sources.Truncated},
@@ -77,9 +77,9 @@ func TestListsThatCannotBeTrustedAreBlind(t *testing.T) {
 		"a link":                               {httpapi.PagingSettings{Style: "link"}, []string{`<HERE/v1/effects?b=2>; rel="next"` + list("", 3), `<HERE/v1/effects>; rel="first"` + list("", 2)}, ""},
 		"a link with commas":                   {httpapi.PagingSettings{Style: "link"}, []string{`<HERE/v1/effects?ids=1,2>; title="a, b"; rel="last next",` + list("", 3), list("", 2)}, ""},
 		"a link that cannot be read":           {httpapi.PagingSettings{Style: "link"}, []string{`HERE/v1/effects?b=2; rel="next"` + list("", 3)}, sources.Truncated},
-		"an object of another kind of JSON":    {httpapi.PagingSettings{}, []string{`|{"data":[1]}`}, sources.Malformed},
-		"a list that became an object":         {httpapi.PagingSettings{}, []string{`|{"data":{}}`}, sources.Malformed},
-		"two values where there should be one": {httpapi.PagingSettings{}, []string{`|{"data":[]}{"data":[]}`}, sources.Malformed},
+		"an object of another kind of JSON":    {httpapi.PagingSettings{Style: "none"}, []string{`|{"data":[1]}`}, sources.Malformed},
+		"a list that became an object":         {httpapi.PagingSettings{Style: "none"}, []string{`|{"data":{}}`}, sources.Malformed},
+		"two values where there should be one": {httpapi.PagingSettings{Style: "none"}, []string{`|{"data":[]}{"data":[]}`}, sources.Malformed},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := canned(t, test.pages...)

@@ -45,6 +45,7 @@ func TestSettingsTellEveryFaultAtOnce(t *testing.T) {
 		"no words":       {func(s *httpapi.Settings) { s.Effects[0].Statuses = nil }, []string{"effects[0].statuses"}},
 		"dates":          {func(s *httpapi.Settings) { s.Effects[0].Dates = "noon" }, []string{"effects[0].dates"}},
 		"a style":        {func(s *httpapi.Settings) { s.Effects[0].Paging.Style = "scroll" }, []string{"effects[0].paging.style"}},
+		"no paging":      {func(s *httpapi.Settings) { s.Effects[0].Paging = httpapi.PagingSettings{} }, []string{"effects[0].paging.style"}},
 		"no cursor":      {func(s *httpapi.Settings) { s.Effects[0].Paging.Next = "" }, []string{"effects[0].paging.next"}},
 		"no look-up": {func(s *httpapi.Settings) {
 			e := &s.Effects[0]
