@@ -32,23 +32,31 @@ type FindingStory struct {
 	Acts    []recon.PersonAct
 }
 
+// FindingList is a list of findings and how it is shown.
+type FindingList struct {
+	Rows      []FindingRow
+	Now       time.Time
+	Zone      *time.Location
+	Exponents map[string]int // of the currencies that a provider counts in other units than ISO 4217
+}
+
 // Findings writes a list of findings, in the order given: what, how much, how old, and
 // why in one line each.
-func Findings(w io.Writer, list []FindingRow, now time.Time, zone *time.Location, exponents map[string]int) error {
-	p := newPage(now, zone)
-	for _, f := range list {
+func Findings(w io.Writer, l FindingList) error {
+	p := newPage(l.Now, l.Zone)
+	for _, f := range l.Rows {
 		p.line(fmt.Sprintf("%s  %s  %s  %s  %s", pad(f.ID, 36), pad(string(f.Kind), 10), pad(state(f.Finding), 12),
-			left(amount(f.Money, exponents), 15), left(span(age(f, now)), 11)))
+			left(amount(f.Money, l.Exponents), 15), left(span(age(f, l.Now)), 11)))
 		p.line("  " + f.Reason)
 		for _, note := range f.notes(p) {
 			p.line("  " + note)
 		}
 	}
-	switch len(list) {
+	switch len(l.Rows) {
 	case 0:
 		p.line("no findings")
 	default:
-		p.line(count(len(list), "finding") + "; `reconciler findings show ID` tells everything about one")
+		p.line(count(len(l.Rows), "finding") + "; `reconciler findings show ID` tells everything about one")
 	}
 	return p.writeTo(w)
 }

@@ -77,13 +77,13 @@ func TestFindingsAreListedWithWhatPeopleDid(t *testing.T) {
 	ended.State, ended.EndedAt, ended.Ending = recon.FindingEnded, at(t, "02:30:00"), "an operation explains it now"
 	list := []FindingRow{proposed(t).FindingRow, adoptable(t).FindingRow, settledByTwo(t).FindingRow, ended}
 	var b bytes.Buffer
-	if err := Findings(&b, list, at(t, "02:40:00"), nil, nil); err != nil {
+	if err := Findings(&b, FindingList{Rows: list, Now: at(t, "02:40:00")}); err != nil {
 		t.Fatal(err)
 	}
 	checkPage(t, b.String())
 	golden(t, "findings.txt", b.Bytes())
 	b.Reset()
-	if err := Findings(&b, nil, at(t, "02:40:00"), nil, nil); err != nil || b.String() != "no findings\n" {
+	if err := Findings(&b, FindingList{Now: at(t, "02:40:00")}); err != nil || b.String() != "no findings\n" {
 		t.Errorf("nothing is listed as %q, %v", b.String(), err)
 	}
 }

@@ -95,7 +95,7 @@ func (a *app) findingsList(ctx context.Context, f ledger.FindingFilter) error {
 	if err != nil {
 		return err
 	}
-	return reports.Findings(a.out, list, now, c.Zone, exponents)
+	return reports.Findings(a.out, reports.FindingList{Rows: list, Now: now, Zone: c.Zone, Exponents: exponents})
 }
 
 func (a *app) findingsShow(ctx context.Context, args []string) error {
