@@ -138,13 +138,23 @@ func footingOf(p recon.Policy, s recon.Sheet) footing {
 		}
 	}
 	f.Lookup = "looked up by " + strings.Join(ways, ", ")
-	if len(ways) == 0 {
+	switch {
+	case len(ways) == 0:
 		f.Lookup = "cannot be looked up"
+	case !s.Finds(p):
+		// A lost answer leaves no id.
+		f.Lookup, proof = "looked up by id alone, which a lost answer does not tell", nil
+	}
+	if !s.Finds(p) && s.Webhooks {
+		f.Lookup += ", but it sends webhooks"
 	}
 	f.NotFound = fmt.Sprintf("not found by %s counts, %s over %s make absent: %s",
 		strings.Join(proof, ", "), count(p.Absence.Looks, "look"), p.Absence.Over, p.OnAbsent)
 	if len(proof) == 0 {
 		f.NotFound = fmt.Sprintf("not found proves nothing, a person decides after %s at the latest", p.GiveUpAfter)
+		if p.Unverifiable == "accepted" && !s.Finds(p) && !s.Webhooks {
+			f.NotFound = "unverifiable, which is accepted: a person decides at once"
+		}
 	}
 	return f
 }
