@@ -128,6 +128,8 @@ func (p *plan) declare(c *config.Config, s config.Source, f importFlags) error {
 	switch {
 	case f.from == "" || f.to == "" || !w.From.Before(w.To):
 		return misuse("--from and --to: write both ends of the range that the files hold completely, the earlier one first")
+	case look.Consistency != recon.Strong && s.Kind != "files":
+		return misuse("--from and --to: %s is asked itself, and the silence of its exports proves nothing; leave both out", s.Name)
 	case look.Consistency != recon.Strong:
 		return misuse("--from and --to: the silence of an export of %s proves nothing; write in its settings how late an export can be (`lag`)", s.Name)
 	case len(s.Sheet.Accounts) == 0 || len(kinds) == 0:
