@@ -14,7 +14,8 @@ import (
 var appearedSQL string
 
 // Appeared gives the operations that were opened or whose attempt was finished at or
-// after since and that an effect without owner names: it came before them. Some may have
+// after since and that an effect without owner names: it came before them. Those whose
+// sender ended them otherwise than an effect of theirs says are among them. Some may have
 // been given before. At most limit of them, the oldest first.
 func (l *Ledger) Appeared(ctx context.Context, since time.Time, limit int) ([]recon.OperationID, error) {
 	ctx, cancel := bounded(ctx)

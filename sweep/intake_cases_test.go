@@ -91,6 +91,53 @@ func TestB04_AnEventThatCameFirstWaitsForItsOperation(t *testing.T) {
 	}
 }
 
+// What was seen while somebody still held the lease is judged again by what he says in
+// the end.
+func TestASenderWhoSaysOtherThanAnEventBeforeHimIsNotBelieved(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		status string
+		amount int64
+		class  string
+		want   recon.State
+		kinds  []string
+	}{
+		"it had failed already":          {"failed", 0, "succeeded", recon.ManualReview, []string{"reversed"}},
+		"it was of another amount":       {"succeeded", 64, "succeeded", recon.ManualReview, []string{"mismatch"}},
+		"it is under way":                {"pending", 0, "refused", recon.Unknown, []string{"conflict"}},
+		"it came to nothing, as he says": {"failed", 0, "refused", recon.Failed, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			h.down = true
+			i := refund(1)
+			h.open(i)
+			token, _ := h.claim(i)
+			seen := i
+			if tt.amount != 0 {
+				seen.amount = tt.amount
+			}
+			h.post2(h.event("evt_1", "refund.updated", refundObject(seen, "re_1", tt.status, h.now())))
+			h.take()
+			h.pass(2 * time.Second)
+			h.run() // the effect is his now
+			finish := map[string]any{"operation_id": i.id, "token": token, "class": tt.class}
+			if tt.class == "succeeded" {
+				finish["effect_id"] = "re_1"
+			}
+			h.call("finish_attempt", finish)
+			h.pass(time.Second)
+			h.take()
+			h.wantState(i, tt.want)
+			h.wantKinds(tt.kinds...)
+			if out := h.take(); out.Concluded != 0 {
+				t.Errorf("concluded once more: %+v", out)
+			}
+		})
+	}
+}
+
 func TestB06_OlderTellingsNeverMoveAnEffectBackwards(t *testing.T) {
 	t.Parallel()
 	for name, apart := range map[string]time.Duration{"a second apart": time.Second, "in the same second": 0} {
