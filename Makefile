@@ -1,6 +1,8 @@
 # Every target works as root and as an ordinary user, and needs Go, git and make only.
-# The programs of PostgreSQL, and for the tests of Prometheus and Chromium, come from outside:
-# `make deps` finds or installs them, and the tests start and end servers of their own.
+# PostgreSQL's programs are the one thing that `make demo` and `make test` take from outside:
+# `make database` finds or installs them, and the tests start and end servers of their own.
+# `make e2e` needs Prometheus, PgBouncer and Chromium besides; `make deps` finds or installs
+# everything.
 
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -31,16 +33,17 @@ demo: database ## See two simulated days in which answers get lost and the truth
 	$(GO) run ./cmd/reconciler demo
 
 .PHONY: test
-test: deps ## Run every test, on a PostgreSQL that is started for them and ends with them
+test: database ## Run every test, on a PostgreSQL that is started for them and ends with them
 	$(if $(RACE),,@echo "no C compiler was found: testing without the race detector")
 	@# Without vet, which lint runs over everything; here it would look a second time.
 	$(GO) test $(RACE) -vet=off -shuffle=on -timeout=8m $(PKG)
 	$(if $(filter ./...,$(PKG)),$(GO) -C sources/stripe/mocktest test -vet=off -shuffle=on ./...)
-	$(if $(filter ./...,$(PKG)),$(GO) -C reports/browsertest test -vet=off -shuffle=on ./...)
 
 .PHONY: e2e
-e2e: deps ## See the alerts fire and the dashboard's queries answered by a real Prometheus and Alertmanager
+e2e: deps ## See it work with a real Prometheus, Alertmanager, PgBouncer and browser
 	$(GO) -C deploy/e2e test -vet=off -count=1 -timeout=4m ./...
+	$(GO) -C reports/browsertest test -vet=off -count=1 -timeout=2m ./...
+	$(GO) test -vet=off -count=1 -timeout=2m -tags e2e -run 'Pooler' ./daemon
 
 .PHONY: deps
 deps: database ## Find the programs of PostgreSQL, PgBouncer, Prometheus and Chromium; root on Debian and Ubuntu gets them installed
