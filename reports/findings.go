@@ -140,6 +140,9 @@ func (p *page) findingHead(s FindingStory, exponents map[string]int) {
 	p.row("State", state(s.Finding))
 	p.row("Why", s.Reason)
 	for _, d := range s.Observed {
+		if s.Kind == recon.FindOrphan {
+			break // nothing of ours is there to differ from
+		}
 		p.row("Differs", fmt.Sprintf("%s: ours %s, theirs %s", recon.Noun(d.Field), orNone(d.Ours), orNone(d.Theirs)))
 	}
 	p.row("Money", amount(s.Money, exponents))

@@ -295,7 +295,7 @@ func (a *app) operationsVerify(ctx context.Context, args []string) error {
 					return err
 				}
 			}
-			_, err := fmt.Fprintf(w, "%d operations, %d entries, %d broken\n", r.Operations, r.Entries, len(r.Broken))
+			_, err := fmt.Fprintf(w, "%s, %d entries, %d broken\n", count(int(r.Operations), "operation"), r.Entries, len(r.Broken))
 			return err
 		})
 		if len(r.Broken) > 0 {
