@@ -19,6 +19,7 @@ type Config struct {
 	Sources  []Source
 	Policies []recon.Policy // one per action, by action name; versions come from the ledger
 	Schedule Schedule
+	Reports  Reports
 	People   []Person
 	// ApproveAbove is above which amounts, in minor units by currency, two people must agree.
 	ApproveAbove map[string]int64
@@ -37,6 +38,7 @@ type file struct {
 	Sources    []member            `yaml:"sources"`
 	Actions    map[string]ast.Node `yaml:"actions"`
 	Schedule   scheduleText        `yaml:"schedule"`
+	Reports    Reports             `yaml:"reports"`
 	People     []Person            `yaml:"people"`
 	Escalation escalationSection   `yaml:"escalation"`
 	Limits     Limits              `yaml:"limits"`
@@ -64,6 +66,14 @@ type Listen struct {
 	TokenFile string `yaml:"token_file"`
 }
 
+// Reports says what becomes of the report that is made of every day.
+type Reports struct {
+	// Out is the folder for its files; empty: none is made.
+	Out string `yaml:"out" json:"out"`
+	// To are the destinations that are told; none: those of the digest.
+	To []string `yaml:"to" json:"to"`
+}
+
 // Limits bound what one run may do.
 type Limits struct {
 	// ChangesPerRun is how many operations one run may set to failed, pending
@@ -85,7 +95,7 @@ func defaults() file {
 		Tenant:   "default",
 		Zone:     "UTC",
 		Listen:   Listen{Public: ":8080", Private: "127.0.0.1:9464"},
-		Schedule: scheduleText{Sweep: "* * * * *", Audit: "15 2 * * *", Reverify: "0 4 * * *"},
+		Schedule: scheduleText{Sweep: "* * * * *", Audit: "15 2 * * *", Reverify: "0 4 * * *", Report: "0 3 * * *"},
 		Escalation: escalationSection{
 			Fold:   fold{At: escalation.DefaultFoldAt, Within: recon.Duration(escalation.DefaultFoldWithin)},
 			Digest: digest{Schedule: "0 8 * * *"},

@@ -104,7 +104,7 @@ func TestTheExampleTellsEveryKey(t *testing.T) {
 	types := []reflect.Type{
 		reflect.TypeFor[file](), reflect.TypeFor[Database](), reflect.TypeFor[Listen](), reflect.TypeFor[Limits](),
 		reflect.TypeFor[scheduleText](), reflect.TypeFor[Person](), reflect.TypeFor[escalationSection](),
-		reflect.TypeFor[step](), reflect.TypeFor[quiet](), reflect.TypeFor[fold](), reflect.TypeFor[digest](), reflect.TypeFor[member](), policyType,
+		reflect.TypeFor[step](), reflect.TypeFor[quiet](), reflect.TypeFor[fold](), reflect.TypeFor[digest](), reflect.TypeFor[Reports](), reflect.TypeFor[member](), policyType,
 	}
 	for _, k := range sourceKinds {
 		types = append(types, reflect.TypeOf(k.settings().value).Elem())

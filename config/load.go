@@ -224,6 +224,7 @@ func (d *decoder) build(doc file) *Config {
 		c.Policies = append(c.Policies, d.policy(name, doc.Actions[name], c.Sources))
 	}
 	d.buildEscalation(doc, c)
+	d.buildReports(doc.Reports, c)
 	slices.SortStableFunc(d.notes, func(a, b Note) int { return cmp.Or(a.Line-b.Line, strings.Compare(a.Path, b.Path)) })
 	c.Notes = d.notes
 	return c
@@ -234,7 +235,8 @@ func (d *decoder) buildSchedule(doc file, c *Config) {
 	for _, s := range []struct {
 		key, text string
 		to        *Spec
-	}{{"sweep", doc.Schedule.Sweep, &c.Schedule.Sweep}, {"audit", doc.Schedule.Audit, &c.Schedule.Audit}, {"reverify", doc.Schedule.Reverify, &c.Schedule.Reverify}} {
+	}{{"sweep", doc.Schedule.Sweep, &c.Schedule.Sweep}, {"audit", doc.Schedule.Audit, &c.Schedule.Audit}, {"reverify", doc.Schedule.Reverify, &c.Schedule.Reverify},
+		{"report", doc.Schedule.Report, &c.Schedule.Report}} {
 		spec, err := parseSpec(s.text, now)
 		if err != nil {
 			d.fault(nil, "schedule."+s.key, "%v", err)

@@ -13,6 +13,7 @@ type Schedule struct {
 	Sweep    Spec
 	Audit    Spec
 	Reverify Spec
+	Report   Spec // off where no folder is named
 }
 
 // Spec is a cron line that was checked, or off.
@@ -135,6 +136,7 @@ type scheduleText struct {
 	Sweep    string `yaml:"sweep"`
 	Audit    string `yaml:"audit"`
 	Reverify string `yaml:"reverify"`
+	Report   string `yaml:"report"`
 }
 
 // parseSpec reads five fields or a name such as @daily, in UTC unless CRON_TZ= says

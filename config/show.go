@@ -24,6 +24,7 @@ type Resolved struct {
 	Sources      []resolvedMember        `json:"sources"`
 	Actions      map[string]recon.Policy `json:"actions"`
 	Schedule     map[string]string       `json:"schedule"`
+	Reports      Reports                 `json:"reports"`
 	People       []Person                `json:"people"`
 	ApproveAbove map[string]int64        `json:"approve_above"`
 	Destinations []resolvedMember        `json:"destinations"`
@@ -58,7 +59,8 @@ func (c *Config) Resolve() Resolved {
 		Listen:       resolvedListen(c.Listen),
 		Sources:      []resolvedMember{},
 		Actions:      map[string]recon.Policy{},
-		Schedule:     map[string]string{"sweep": c.Schedule.Sweep.Text, "audit": c.Schedule.Audit.Text, "reverify": c.Schedule.Reverify.Text},
+		Schedule:     map[string]string{"sweep": c.Schedule.Sweep.Text, "audit": c.Schedule.Audit.Text, "reverify": c.Schedule.Reverify.Text, "report": c.Schedule.Report.Text},
+		Reports:      Reports{Out: c.Reports.Out, To: append([]string{}, c.Reports.To...)},
 		People:       append([]Person{}, c.People...),
 		ApproveAbove: map[string]int64{},
 		Destinations: []resolvedMember{},

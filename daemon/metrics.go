@@ -113,13 +113,16 @@ func histogram(name, help string, buckets []float64, labels ...string) *promethe
 	return prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: name, Help: help, Buckets: buckets}, labels)
 }
 
-// runNames are the scheduled runs, by source.
+// runNames are the scheduled runs: those of each source, and those of the ledger.
 func runNames(c *config.Config) []string {
 	var names []string
 	for _, s := range c.Sources {
 		for _, r := range scheduled(c) {
 			names = append(names, r.name+"/"+string(s.Name))
 		}
+	}
+	if !c.Schedule.Report.Off() {
+		names = append(names, runReport)
 	}
 	return append(names, runHousekeeping)
 }

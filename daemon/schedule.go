@@ -84,6 +84,9 @@ func (d *daemon) jobs(ctx context.Context, l *ledger.Ledger) ([]*job, error) {
 			jobs = append(jobs, j)
 		}
 	}
+	if spec := d.Config.Schedule.Report; !spec.Off() {
+		jobs = append(jobs, &job{daemon: d, name: runReport, spec: spec, run: d.reports(l), most: maxReport, ctx: ctx, warn: warn})
+	}
 	return jobs, nil
 }
 

@@ -128,6 +128,10 @@ func (d *Deliverer) message(ctx context.Context, n recon.Notice) (Message, error
 		slices.SortFunc(digest.Kinds, func(a, b recon.DigestKind) int { return cmp.Compare(Gravity(a.Kind), Gravity(b.Kind)) })
 		m.Digest = &digest
 		return m, err
+	case n.Report != "":
+		r, err := d.Stories.DayReport(ctx, n.Report)
+		m.Report = &r
+		return m, err
 	}
 	t, err := d.Stories.Told(ctx, n.Finding)
 	m.About, m.Story, m.Assignee, m.PausedUntil, m.Proposal = t.Finding, t.Story, t.Assignee, t.PausedUntil, t.Proposal

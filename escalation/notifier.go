@@ -9,7 +9,7 @@ import (
 
 // Message is what a destination is asked to show. Its text is made by the
 // destination, which knows its own limits and its own escaping. It is about a finding,
-// or an incident, or the digest of a day.
+// or an incident, or the digest or the report of a day.
 type Message struct {
 	Notice  string // id of the notice that posts it; the mark by which Find knows it
 	Edition int    // which of the notice's changes it is
@@ -33,6 +33,7 @@ type Message struct {
 
 	Incident *recon.Incident
 	Digest   *recon.Digest
+	Report   *recon.DayReport
 }
 
 // Notifier delivers to one destination. It never retries by itself: the error says

@@ -31,4 +31,5 @@ type Stories interface {
 	Told(ctx context.Context, finding string) (recon.Told, error)
 	Incident(ctx context.Context, id string, now time.Time) (recon.Incident, error)
 	Digest(ctx context.Context, from, now time.Time) (recon.Digest, error)
+	DayReport(ctx context.Context, day string) (recon.DayReport, error)
 }

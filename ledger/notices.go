@@ -29,6 +29,9 @@ func (l *Ledger) DueNotices(ctx context.Context, now time.Time, limit int) ([]re
 		if day, ok := strings.CutPrefix(subject, digestSubject); ok {
 			n.Digest = day
 		}
+		if day, ok := strings.CutPrefix(subject, reportSubject); ok {
+			n.Report = day
+		}
 		return n, err
 	}
 	due, err := collect(ctx, l.pool, scan, dueNoticesSQL, l.tenant, stored(now), string(recon.ActEdit), listLimit(limit))

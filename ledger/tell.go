@@ -280,17 +280,26 @@ func (l *Ledger) SaveIncident(ctx context.Context, t recon.Telling, up, now time
 	return l.fault("store the plan of an incident", err)
 }
 
-const planDigestSQL = `
+const planSubjectSQL = `
 INSERT INTO reconciler.notices (tenant, notice_id, subject, step, destination, reason, planned_at, due_at)
 SELECT $1, n.notice_id, $3, $3, n.destination, $6, $2, $2
 FROM unnest($4::text[], $5::text[]) AS n (notice_id, destination)
 ON CONFLICT (tenant, subject, opening, step, destination) DO NOTHING`
 
-// digestSubject is before the day of a digest in the subject of its notices.
-const digestSubject = "digest/"
+const (
+	// digestSubject is before the day of a digest in the subject of its notices.
+	digestSubject = "digest/"
+	// reportSubject is that before the day of a report.
+	reportSubject = "report/"
+)
 
 // PlanDigest plans the digest of a day for its destinations, once.
 func (l *Ledger) PlanDigest(ctx context.Context, day string, destinations []string, reason string, now time.Time) error {
+	return l.fault("plan the digest", l.planSubject(ctx, digestSubject+day, destinations, reason, now))
+}
+
+// planSubject plans a message of its own about a subject, once for each destination.
+func (l *Ledger) planSubject(ctx context.Context, subject string, destinations []string, reason string, now time.Time) error {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	ids := make([]string, len(destinations))
@@ -301,6 +310,6 @@ func (l *Ledger) PlanDigest(ctx context.Context, day string, destinations []stri
 		}
 		ids[i] = id.String()
 	}
-	_, err := l.pool.Exec(ctx, planDigestSQL, l.tenant, stored(now), digestSubject+day, ids, destinations, reason)
-	return l.fault("plan the digest", err)
+	_, err := l.pool.Exec(ctx, planSubjectSQL, l.tenant, stored(now), subject, ids, destinations, reason)
+	return err
 }

@@ -145,3 +145,34 @@ type DigestKind struct {
 	Opened   int // since the day before
 	Ended    int
 }
+
+// DayReport is what is told of the report of a day; its files hold everything.
+type DayReport struct {
+	Day     string // as DateOnly, of Zone
+	Zone    string
+	Verdict string // what it comes to, in words
+
+	Operations, Effects int // opened, and made, on the day
+
+	Findings  []DayFindings  // gravest first
+	Money     []DayMoney     // by currency
+	Gaps      []string       // what was not audited or not seen, each in words; the first of them
+	MoreGaps  int            // how many more there are
+	Page      string         // where its page is, as a path on the machine that wrote it
+	Exponents map[string]int // the sources' own decimals of currencies
+}
+
+// DayFindings counts the findings of a kind in a report.
+type DayFindings struct {
+	Kind       FindingKind
+	Open, Over int
+}
+
+// DayMoney are the operations of a day in one currency, in minor units.
+type DayMoney struct {
+	Currency  string
+	Count     int
+	Minor     int64 // of all
+	DoneCount int
+	DoneMinor int64 // of those that succeeded
+}

@@ -19,10 +19,11 @@ const (
 // old message would call nobody.
 type Notice struct {
 	ID string // given by the ledger; it marks the message, so that a lost answer can be looked up
-	// What it is about: a finding, an incident, or for a digest neither.
+	// What it is about: a finding, an incident, a digest or a report.
 	Finding  string // the finding's id
 	Incident string // the incident's id
 	Digest   string // the digest's day, as DateOnly
+	Report   string // the report's day, as DateOnly
 	Opening  int    // which opening of the finding
 	Act      Act
 	Step     string // "after 15 min", "edit"…

@@ -2,6 +2,8 @@ package main
 
 import (
 	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/nightly"
 )
 
 // edge says which end of a day a date means.
@@ -27,7 +29,7 @@ func parseInstant(flag, text string, zone *time.Location, e edge) (time.Time, er
 	if e == dayEnd {
 		day = day.AddDate(0, 0, 1)
 	}
-	return checkInstant(flag, text, startOfDay(day, zone))
+	return checkInstant(flag, text, nightly.StartOfDay(day, zone))
 }
 
 // checkInstant keeps to the years that the ledger can hold.
@@ -36,18 +38,4 @@ func checkInstant(flag, text string, t time.Time) (time.Time, error) {
 		return time.Time{}, misuse("--%s %s: years from 2000 to 2100 are possible", flag, text)
 	}
 	return t.UTC(), nil
-}
-
-// startOfDay is the first instant of a day in a zone. Midnight may not exist (clocks
-// go forward) or exist twice (they go back).
-func startOfDay(day time.Time, zone *time.Location) time.Time {
-	y, m, d := day.Date()
-	t := time.Date(y, m, d, 0, 0, 0, 0, zone)
-	if t.Day() != d { // the instant before the gap
-		_, t = t.ZoneBounds()
-	}
-	if earlier := t.Add(-time.Hour); earlier.Day() == d {
-		t = earlier
-	}
-	return t
 }

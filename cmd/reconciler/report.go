@@ -2,11 +2,7 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -63,8 +59,8 @@ func (a *app) report(ctx context.Context, f reportFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := makeFolder(f.out); err != nil {
-		return err
+	if err := nightly.MakeFolder(f.out); err != nil {
+		return misuse("--out %v", err)
 	}
 	r := nightly.Report{Ledger: l, Zone: c.Zone, Holder: holder(), Unkept: func(err error) {
 		fmt.Fprintf(a.err, "reconciler: the report is not kept in the ledger, so a later one of the same range may differ: %v\n", err)
@@ -73,19 +69,14 @@ func (a *app) report(ctx context.Context, f reportFlags) error {
 	if err != nil {
 		return err
 	}
-	files, err := reports.NightlyFiles(n)
+	page, err := nightly.Write(f.out, n)
 	if err != nil {
 		return err
-	}
-	for _, file := range files {
-		if err := writeWhole(filepath.Join(f.out, file.Name), file.Data); err != nil {
-			return err
-		}
 	}
 	if a.format == "json" {
 		return reports.NightlyJSON(a.out, n)
 	}
-	return reports.NightlySummary(a.out, n, filepath.Join(f.out, n.Base()+".html"))
+	return reports.NightlySummary(a.out, n, page)
 }
 
 // window reads the range and names it. A zero now checks what can be checked without one.
@@ -129,54 +120,4 @@ func rangeName(from, to string) string {
 		return from
 	}
 	return from + " to " + to
-}
-
-// makeFolder makes the folder, before anything is read: a report that cannot be written
-// need not be made.
-func makeFolder(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return misuse("--out %s: the folder cannot be made: %v", dir, reason(err))
-	}
-	probe, err := os.CreateTemp(dir, ".report-*")
-	if err != nil {
-		return misuse("--out %s: the folder cannot be written to: %v", dir, reason(err))
-	}
-	return errors.Join(probe.Close(), os.Remove(probe.Name()))
-}
-
-// reason is what the system said, without the path that the message names already.
-func reason(err error) error {
-	var path *fs.PathError
-	if errors.As(err, &path) {
-		return path.Err
-	}
-	return err
-}
-
-// writeWhole puts a file into its place whole: whoever reads there sees the old one or the
-// new one.
-func writeWhole(path string, data []byte) (err error) {
-	tmp, err := os.CreateTemp(filepath.Dir(path), ".report-*")
-	if err != nil {
-		return fmt.Errorf("write %s: %w", path, reason(err))
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name()) // what failed is told already
-		}
-	}()
-	_, err = tmp.Write(data)
-	if err == nil {
-		err = tmp.Chmod(0o644)
-	}
-	if err == nil {
-		err = tmp.Sync()
-	}
-	if err = errors.Join(err, tmp.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
-	}
-	if err := os.Rename(tmp.Name(), path); err != nil {
-		return fmt.Errorf("put %s in place: %w", path, err)
-	}
-	return nil
 }

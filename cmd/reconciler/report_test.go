@@ -1,9 +1,6 @@
 package main
 
 import (
-	"errors"
-	"os"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -69,36 +66,4 @@ func TestDaysOfReportsFollowEachOther(t *testing.T) {
 			r.Fatalf("%s in %s ends %s and the next day begins %s", day.Format(time.DateOnly), zone, one.To, next.From)
 		}
 	})
-}
-
-// A file is put into its place whole, or what was there stays and nothing is left behind.
-func TestAFileOfAReportIsWholeOrNotThere(t *testing.T) {
-	t.Parallel()
-	dir := t.TempDir()
-	path := filepath.Join(dir, "report.html")
-	for _, text := range []string{"first", "second"} {
-		if err := writeWhole(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != text {
-			t.Fatalf("%q, %v", got, err)
-		}
-	}
-	taken := filepath.Join(dir, "taken") // a folder that stands where the file should be
-	if err := os.MkdirAll(filepath.Join(taken, "inside"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := writeWhole(taken, []byte("x")); err == nil {
-		t.Error("a folder was replaced")
-	}
-	if err := writeWhole(filepath.Join(dir, "none", "report.html"), nil); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("a folder that is not there: %v", err)
-	}
-	left, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(left) != 2 {
-		t.Errorf("left behind: %v", left)
-	}
 }

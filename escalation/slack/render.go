@@ -49,6 +49,8 @@ func (n *Notifier) render(m escalation.Message) rendered {
 		r = incident{m, *m.Incident, n.zone}.render()
 	case m.Digest != nil:
 		r = digest{m, *m.Digest, n.zone}.render()
+	case m.Report != nil:
+		r = dayReport{*m.Report}.render()
 	default:
 		r = newView(m, n.zone).render()
 		r.add(n.buttons(m)...)

@@ -228,6 +228,20 @@ func hostileCrowd(rt *rapid.T) escalation.Message {
 	return escalation.Message{Incident: &i, Refused: s("refused"), Mention: []string{s("mention")}, Step: s("step"), Act: recon.ActTell}
 }
 
+// hostileReport is a report all of whose texts are from outside.
+func hostileReport(rt *rapid.T, m escalation.Message) escalation.Message {
+	text := rapid.SampledFrom([]string{"<!channel>", "<@U1>", "*a*_b_`c`", strings.Repeat("&<>", 900), "\n\u202e", strings.Repeat("長", 3000), ""})
+	s := func(label string) string { return text.Draw(rt, label) }
+	r := recon.DayReport{Day: s("day"), Zone: s("zone"), Verdict: s("verdict"), Page: s("page"), Operations: 1 << 40, Effects: 1 << 40, MoreGaps: 7}
+	for range rapid.IntRange(0, 40).Draw(rt, "lines") {
+		r.Gaps = append(r.Gaps, s("gap"))
+		r.Findings = append(r.Findings, recon.DayFindings{Kind: recon.FindingKind(s("kind")), Open: 1 << 40})
+		r.Money = append(r.Money, recon.DayMoney{Currency: s("currency"), Count: 1 << 40, Minor: -1 << 62, DoneMinor: 1 << 62})
+	}
+	m.Incident, m.Report = nil, &r
+	return m
+}
+
 func TestB31_NoMessageAboutManyIsOverSlacksLimits(t *testing.T) {
 	t.Parallel()
 	n := &Notifier{zone: time.UTC, settings: Settings{SigningSecret: recon.NewSecret("x")}}
@@ -238,7 +252,7 @@ func TestB31_NoMessageAboutManyIsOverSlacksLimits(t *testing.T) {
 		for range rapid.IntRange(0, 60).Draw(rt, "kinds") {
 			d.Digest.Kinds = append(d.Digest.Kinds, recon.DigestKind{Kind: m.Incident.Kind, Open: m.Incident.Open, Money: m.Incident.Money})
 		}
-		for _, r := range []rendered{n.render(m), n.render(d), n.reply(m), n.reply(unknownTo(rt))} {
+		for _, r := range []rendered{n.render(m), n.render(d), n.render(hostileReport(rt, m)), n.reply(m), n.reply(unknownTo(rt))} {
 			total := 0
 			for _, x := range texts(r) {
 				total += utf8.RuneCountInString(x.Text)

@@ -201,7 +201,22 @@ func manyAtOnce(t testing.TB) map[string]escalation.Message {
 		}}}
 	quiet := digest
 	quiet.Digest = &recon.Digest{Day: "2026-03-01", From: digest.Digest.From, At: digest.Digest.At}
+	report := escalation.Message{Notice: "notice-5", Act: recon.ActTell, Now: at(t, "03:00:00"), Report: &recon.DayReport{
+		Day: "2026-02-28", Zone: "Europe/Berlin", Verdict: "2 findings waited for a person when the ledger was read. Not all of the range was audited.",
+		Operations: 1_204, Effects: 1_207, Page: "/srv/reports/report-2026-02-28.html",
+		Findings: []recon.DayFindings{{Kind: recon.FindDuplicate, Open: 1}, {Kind: recon.FindMissing, Open: 1, Over: 3}},
+		Money: []recon.DayMoney{
+			{Currency: "EUR", Count: 1_200, Minor: 5_040_000, DoneCount: 1_196, DoneMinor: 5_023_200},
+			{Currency: "JPY", Count: 4, Minor: 42_000},
+		},
+		Gaps: []string{"Not audited: files-bank, 2026-02-28 00:00:00 CET to 2026-03-01 00:00:00 CET: no finished audit covers it",
+			"Down: files-bank, since 2026-02-28 22:10:00 CET: <!channel> the provider could not be asked"}, MoreGaps: 2,
+	}}
+	fine := report
+	fine.Report = &recon.DayReport{Day: "2026-02-28", Zone: "UTC", Verdict: "All that was there is accounted for.", Operations: 1, Effects: 1,
+		Money: []recon.DayMoney{{Currency: "EUR", Count: 1, Minor: 4200, DoneCount: 1, DoneMinor: 4200}}, Page: "reports/report-2026-02-28.html"}
 	return map[string]escalation.Message{
+		"report": report, "report_of_a_fine_day": fine,
 		"B31_seventy_three_at_once": about(crowd), "outage": about(outage), "outage_answers_again": about(back), "outage_over": about(over),
 		"digest": digest, "digest_of_a_quiet_day": quiet,
 	}

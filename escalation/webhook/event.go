@@ -11,7 +11,7 @@ import (
 // be added.
 type Event struct {
 	// Type is "told" for what somebody must know now, "changed" where that is so no longer
-	// or differs, "digest" once a day.
+	// or differs, "digest" and "report" once a day.
 	Type    string    `json:"type"`
 	Notice  string    `json:"notice"` // the same for every try of a step
 	Step    string    `json:"step,omitempty"`
@@ -27,6 +27,7 @@ type Event struct {
 	Operation *Operation `json:"operation,omitempty"`
 	Incident  *Incident  `json:"incident,omitempty"`
 	Digest    *Digest    `json:"digest,omitempty"`
+	Report    *Report    `json:"report,omitempty"`
 }
 
 // Money is an amount in minor units.
@@ -121,6 +122,8 @@ func event(m escalation.Message) Event {
 		e.Incident = incident(*m.Incident)
 	case m.Digest != nil:
 		e.Type, e.Digest = "digest", digest(*m.Digest)
+	case m.Report != nil:
+		e.Type, e.Report = "report", report(*m.Report)
 	default:
 		e.Finding = finding(m)
 		if m.Story.Operation.ID != "" {

@@ -149,9 +149,16 @@ func TestIncidentsAndDigestsAreToldAsSuch(t *testing.T) {
 	if _, err := n.Send(t.Context(), m); err != nil {
 		t.Fatal(err)
 	}
+	m.Digest = nil
+	m.Report = &recon.DayReport{Day: "2026-02-28", Zone: "UTC", Verdict: "All.", Operations: 2, Effects: 3, Page: "/srv/r.html", MoreGaps: 1, Gaps: []string{"Down: x"},
+		Findings: []recon.DayFindings{{Kind: recon.FindMissing, Open: 1, Over: 2}}, Money: []recon.DayMoney{{Currency: "EUR", Count: 2, Minor: 5, DoneCount: 1, DoneMinor: 3}}}
+	if _, err := n.Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
 	want := []string{
 		`{"type":"told","notice":"n1","step":"after 0 s","reason":"step_due","at":"2026-03-01T02:14:00Z","incident":{"id":"i1","kind":"blind","source":"stripe-main","open":2,"total":2,"succeeded":0,"money":[{"amount":5,"currency":"EUR"}],"opened_at":"2026-03-01T02:13:00Z","down_since":"2026-03-01T02:00:00Z","top":["op-1","f2"]}}`,
 		`{"type":"digest","notice":"n1","reason":"step_due","at":"2026-03-01T02:14:00Z","digest":{"day":"2026-03-01","from":"2026-02-28T08:00:00Z","opened":0,"ended":0,"undelivered":0,"down":[],"kinds":[{"kind":"missing","open":1,"assigned":0,"money":[],"opened":0,"ended":0}]}}`,
+		`{"type":"report","notice":"n1","reason":"step_due","at":"2026-03-01T02:14:00Z","report":{"day":"2026-02-28","zone":"UTC","verdict":"All.","operations":2,"effects":3,"findings":[{"kind":"missing","open":1,"over":2}],"money":[{"currency":"EUR","count":2,"amount":5,"done_count":1,"done_amount":3}],"gaps":["Down: x"],"more_gaps":1,"page":"/srv/r.html"}}`,
 	}
 	if d := cmp.Diff(want, r.bodies); d != "" {
 		t.Error(d)
