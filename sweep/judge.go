@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -36,9 +37,26 @@ func (p *pass) judge(h heard) verdicts {
 			v.faults[c.Operation.ID] = err
 			continue
 		}
-		v.judged = append(v.judged, judged{Case: c, Decision: d})
+		v.judged = append(v.judged, judged{Case: c, Decision: p.folded(c, d)})
 	}
 	return v
+}
+
+// folded leaves it to the one finding of a source that does not answer to say that its
+// operations are not known: ten thousand of their own would say nothing more. They are
+// raised when it answers again and still does not know.
+func (p *pass) folded(c recon.Case, d recon.Decision) recon.Decision {
+	if p.state.Blinds == 0 || !d.Blind || d.From != d.To {
+		return d
+	}
+	told := map[string]bool{}
+	for _, f := range c.Findings {
+		told[f.Fingerprint()] = true
+	}
+	d.Findings = slices.DeleteFunc(slices.Clone(d.Findings), func(f recon.Finding) bool {
+		return f.Kind == recon.FindUnresolved && !told[f.Fingerprint()]
+	})
+	return d
 }
 
 // about gives the looks that asked where the operation's effect would be. An

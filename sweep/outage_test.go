@@ -13,6 +13,8 @@ type outage struct {
 	calls int
 	looks int           // rows of evidence that say nothing new
 	blind int           // findings that the source cannot be asked
+	told  int           // findings of all kinds
+	rows  int           // rows of the whole ledger
 	over  time.Duration // from its end until the ledger knew
 }
 
@@ -22,12 +24,14 @@ func (s *stand) anHourOfOutage(due int) outage {
 	s.Helper()
 	s.exec(fillSQL, due, monday.Add(-time.Minute))
 	s.stripe.Script(stripetest.Fault{Kind: stripetest.Closed, Times: stripetest.Always})
+	rows := len(s.everything())
 	for range 60 {
 		s.run()
 		s.pass(time.Minute)
 	}
 	o := outage{
 		calls: len(s.stripe.Calls()), looks: number(s, `SELECT count(*)::text FROM reconciler.looks`), blind: len(s.findings(recon.FindBlind)),
+		told: number(s, `SELECT count(*)::text FROM reconciler.findings`), rows: len(s.everything()) - rows,
 	}
 	s.stripe.ClearFaults()
 	for number(s, `SELECT count(*)::text FROM reconciler.findings WHERE kind = 'blind' AND state <> 'ended'`) > 0 && o.over < time.Hour {
@@ -53,7 +57,7 @@ func TestAnHourOfOutageIsFewCallsAndOneFinding(t *testing.T) {
 	t.Parallel()
 	few, many := newStand(t).anHourOfOutage(20), newStand(t).anHourOfOutage(2000)
 	t.Logf("few %+v, many %+v", few, many)
-	if many.calls > few.calls+10 || many.calls > 200 || many.looks > 200 || many.blind != 1 {
+	if many.calls > few.calls+10 || many.calls > 200 || many.looks > 200 || many.blind != 1 || many.told != 1 || many.rows > 200 {
 		t.Errorf("%+v, with few operations %+v", many, few)
 	}
 	if many.over > maxProbe+time.Minute {

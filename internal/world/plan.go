@@ -121,10 +121,11 @@ func (f fate) settles() time.Duration {
 	return 30 * time.Minute
 }
 
-// duringOutage is the fate of an intent that is opened while the provider is down.
+// duringOutage is the fate of an intent that is opened while the provider is down. Its
+// sender comes back when the ledger has asked again, still not known, and told people.
 func duringOutage(at time.Time) fate {
 	f := outage
-	back := epoch.Add(outageEnd + 10*time.Minute).Sub(at)
+	back := epoch.Add(outageEnd + 30*time.Minute).Sub(at)
 	f.steps = []step{soon, {after: back}}
 	return f
 }

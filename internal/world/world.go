@@ -280,7 +280,7 @@ func (w *World) notify(ctx context.Context) error {
 func (w *World) idle(ctx context.Context) (bool, error) {
 	now := w.clock.now()
 	since := now.Sub(epoch)
-	if now.Minute() == 0 || w.telling || since >= outageStart && since < outageEnd+20*time.Minute {
+	if now.Minute() == 0 || w.telling || since >= outageStart && since < outageEnd+40*time.Minute {
 		return false, nil
 	}
 	due, err := w.ledger.Due(ctx, ledger.Scope{Source: sourceName}, now, 1)
