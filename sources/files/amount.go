@@ -174,6 +174,9 @@ func (n numbers) magnitude(s string, digits int) (int64, error) {
 		if strings.ContainsFunc(s, func(r rune) bool { return !isDigit(r) && !strings.ContainsRune(".,'’", r) && !isSpace(r) }) {
 			return 0, refuse("%q is no number", shown(s))
 		}
+		if at := strings.IndexAny(s, ".,"); at > 0 && !n.declared && len(s)-at == 4 && isDigits(s[:at]) && isDigits(s[at+1:]) {
+			return 0, &Fault{Problem: "the number " + shown(s) + " has two readings; " + n.advice()}
+		}
 		return 0, &Fault{Problem: "the number " + shown(s) + " is not written as the file is said to write numbers; " + n.advice()}
 	}
 	kept := strings.TrimRight(fraction, "0")

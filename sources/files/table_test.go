@@ -191,7 +191,7 @@ func TestTheDecimalSignIsProvenOnceAndHolds(t *testing.T) {
 		"point":                      {"b;01.03.2026;-10.25\nc;01.03.2026;$1.00\n", "USD", ""},
 		"both":                       {"b;01.03.2026;-10,25\nc;01.03.2026;1.00\n", "EUR", "line 3: Amount: the number 1.00 is not written as"},
 		"thousands nobody declared":  {"b;01.03.2026;10,25\nc;01.03.2026;1.000,00\n", "EUR", "line 3: Amount: the number 1.000,00 is not written as"},
-		"three digits say nothing":   {"b;01.03.2026;1,234\n", "EUR", "line 2: Amount: the number 1,234 is not written as"},
+		"three digits say nothing":   {"b;01.03.2026;1,234\n", "EUR", "line 2: Amount: the number 1,234 has two readings"},
 		"three decimals or thousand": {"b;01.03.2026;1.430\n", "KWD", "line 2: Amount: the number 1.430 has two readings"},
 	} {
 		s.Currency = tt.currency
