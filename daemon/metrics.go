@@ -29,6 +29,7 @@ type metrics struct {
 	requests  *prometheus.CounterVec
 	notices   *prometheus.CounterVec
 	inbox     *prometheus.CounterVec
+	versions  *prometheus.CounterVec
 	takenIn   *prometheus.CounterVec
 	unmatched prometheus.Counter
 	clicks    *prometheus.CounterVec
@@ -52,9 +53,10 @@ func newMetrics(c *config.Config) *metrics {
 			"source", "method", "outcome"),
 		requests: counter("provider_requests_total", "Requests to a provider, by endpoint and by status or kind of fault.",
 			"source", "endpoint", "code"),
-		notices: counter("notices_total", "Tries to deliver a notice, by how they went.", "destination", "result"),
-		inbox:   counter("inbox_events_total", "Deliveries of providers, by how they were answered.", "source", "result"),
-		takenIn: counter("inbox_taken_in_total", "Tries to take in what an event says, by how they ended.", "source", "result"),
+		notices:  counter("notices_total", "Tries to deliver a notice, by how they went.", "destination", "result"),
+		inbox:    counter("inbox_events_total", "Deliveries of providers, by how they were answered.", "source", "result"),
+		versions: counter("inbox_versions_total", "Events that were delivered and stored, by the version of the provider's interface that they are written in.", "source", "version"),
+		takenIn:  counter("inbox_taken_in_total", "Tries to take in what an event says, by how they ended.", "source", "result"),
 		unmatched: prometheus.NewCounter(prometheus.CounterOpts{Namespace: namespace, Name: "inbox_match_failures_total",
 			Help: "Effects of our actions that events told of and that belonged to no operation then."}),
 		clicks: newClicks(),
@@ -64,7 +66,7 @@ func newMetrics(c *config.Config) *metrics {
 	}
 	limit := prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: "provider_requests_per_second_limit",
 		Help: "How many requests a second to the source's provider each process allows itself; 0: as many as it likes."}, []string{"source"})
-	m.registry.MustRegister(limit, m.gauges, m.looks, m.requests, m.notices, m.inbox, m.takenIn, m.unmatched, m.clicks, m.runs, m.unknown)
+	m.registry.MustRegister(limit, m.gauges, m.looks, m.requests, m.notices, m.inbox, m.versions, m.takenIn, m.unmatched, m.clicks, m.runs, m.unknown)
 	for _, s := range c.Sources {
 		limit.WithLabelValues(string(s.Name)).Set(s.Sheet.PerSecond)
 		for _, o := range outcomes {
@@ -151,6 +153,11 @@ func (m *metrics) requested(source recon.SourceName) config.Watch {
 
 func (m *metrics) noticed(destination string, r escalation.Result) {
 	m.notices.WithLabelValues(destination, string(r)).Inc()
+}
+
+// written counts a stored event by its version.
+func (m *metrics) written(e recon.Event) {
+	m.versions.WithLabelValues(string(e.Source), e.Version).Inc()
 }
 
 // delivered counts a delivery to a source.

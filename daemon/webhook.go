@@ -90,6 +90,7 @@ type webhooks struct {
 	inbox   func() *inbox.Writer
 	stored  func() // an event came that is to be taken in
 	observe func(source recon.SourceName, result string)
+	written func(recon.Event) // an event was stored that was not there
 	log     *slog.Logger
 	places  chan struct{} // one for each body that is held
 	coming  arrivals      // of these, the ones that are still on their way
@@ -100,7 +101,7 @@ func (d *daemon) webhooks() *webhooks {
 	c := d.Config // not by way of d: a new one may come in the middle of a request
 	return &webhooks{
 		known:     func(name string) bool { _, ok := c.Source(recon.SourceName(name)); return ok },
-		receivers: d.receivers, inbox: d.writer.Load, stored: d.bell.ring, observe: d.metrics.delivered, log: d.Log,
+		receivers: d.receivers, inbox: d.writer.Load, stored: d.bell.ring, observe: d.metrics.delivered, written: d.metrics.written, log: d.Log,
 		places: make(chan struct{}, maxDeliveries), warn: rate.Sometimes{Interval: time.Minute},
 	}
 }
@@ -258,7 +259,9 @@ func (h *webhooks) store(ctx context.Context, d inbox.Delivery) (string, error) 
 		return "", away
 	case receipt == inbox.Repeated:
 		return deliveryRepeated, nil
-	case d.Foreign:
+	}
+	h.written(d.Event)
+	if d.Foreign {
 		return deliveryForeign, nil
 	}
 	return deliveryStored, nil

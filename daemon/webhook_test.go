@@ -159,6 +159,8 @@ func TestEveryDeliveryIsAnsweredAsItDeserves(t *testing.T) {
 		{"B27 of test mode", delivery{body: named("evt_test", with(`"livemode":true`, `"livemode":false`))}, 200, "foreign"},
 		{"of another account", delivery{body: named("evt_acct", with(`"object":"event"`, `"object":"event","account":"acct_stranger"`))}, 200, "foreign"},
 		{"of a type that nobody knows", delivery{body: named("evt_new", with("refund.created", "tax.form.invented"))}, 200, "stored"},
+		{"B48 of a version to come", delivery{body: named("evt_next", with("2025-08-27.basil", "2026-03-25.dahlia"))}, 200, "stored"},
+		{"B48 of no version", delivery{body: named("evt_none", with(`"2025-08-27.basil"`, `"'; drop"`))}, 200, "stored"},
 		{"unknown source", delivery{path: "/webhooks/nobody", body: good}, 404, "no such source"},
 		{"a source that takes none", delivery{path: "/webhooks/stripe-quiet", body: good}, 404, "takes no deliveries"},
 		{"no source", delivery{path: "/webhooks/", body: good}, 404, ""},
@@ -170,16 +172,21 @@ func TestEveryDeliveryIsAnsweredAsItDeserves(t *testing.T) {
 	}
 	hashed := fmt.Sprintf("sha256:%x", sha256.Sum256(named(`evt_\u0000`, good)))
 	wantInbox(t, box(t, url), map[string]inbox.State{
-		"evt_good": "", "evt_rolled": "", "evt_nul": "", "evt_late": "", "evt_early": "", "evt_new": "",
+		"evt_good": "", "evt_next": "", "evt_none": "", "evt_rolled": "", "evt_nul": "", "evt_late": "", "evt_early": "", "evt_new": "",
 		"evt_test": inbox.Ignored, "evt_acct": inbox.Ignored, hashed: "",
 	})
-	body := d.await("/metrics", 200, `^reconciler_inbox_events_total\{result="stored",source="stripe-main"\} 7$`)
+	body := d.await("/metrics", 200, `^reconciler_inbox_events_total\{result="stored",source="stripe-main"\} 9$`)
 	for _, want := range []string{
 		`result="repeated",source="stripe-main"} 1`, `result="foreign",source="stripe-main"} 2`, `result="too_old",source="stripe-main"} 2`,
 		`result="bad_signature",source="stripe-main"} 1`, `result="not_readable",source="stripe-main"} 4`, `result="too_large",source="stripe-main"} 1`,
 		`result="limited",source="stripe-main"} 0`,
 	} {
 		if !strings.Contains(body, "reconciler_inbox_events_total{"+want+"\n") {
+			t.Errorf("metrics lack %s", want)
+		}
+	}
+	for _, want := range []string{`version="2025-08-27.basil"} 9`, `version="2026-03-25.dahlia"} 1`, `version="unknown"} 1`} { // B48
+		if !strings.Contains(body, `reconciler_inbox_versions_total{source="stripe-main",`+want+"\n") {
 			t.Errorf("metrics lack %s", want)
 		}
 	}

@@ -26,9 +26,10 @@ const maxDepth = 100
 var (
 	eventIDs   = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,255}$`)
 	eventTypes = regexp.MustCompile(`^[A-Za-z0-9_.\[\]-]{1,128}$`)
+	versions   = regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}(\.[a-z]{1,32})?$`)
 )
 
-// unknownType stands for a type that is missing or is none.
+// unknownType stands for a type or a version that is missing or is none.
 const unknownType = "unknown"
 
 // event is what is read of an event, of whichever API version, and of a thin event,
@@ -38,6 +39,7 @@ type event struct {
 	Object   text    `json:"object"`
 	Type     text    `json:"type"`
 	Account  text    `json:"account"`
+	Version  text    `json:"api_version"`
 	Context  text    `json:"context"` // of a thin event: the account, or a path to it
 	Livemode *bool   `json:"livemode"`
 	Created  instant `json:"created"`
@@ -144,6 +146,9 @@ func (s *Source) envelope(body []byte, now time.Time) (recon.Event, error) {
 	}
 	if !eventTypes.MatchString(out.Type) {
 		out.Type = unknownType
+	}
+	if out.Version = string(e.Version); !versions.MatchString(out.Version) {
+		out.Version = unknownType
 	}
 	if out.CreatedAt = time.Unix(int64(e.Created), 0).UTC(); e.Created == 0 {
 		out.CreatedAt = now.UTC().Truncate(time.Second)
