@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 // roles of people, each with what the one before may.
@@ -16,7 +17,7 @@ var slackUser = regexp.MustCompile(`^[TE][A-Z0-9]{1,30}/[UW][A-Z0-9]{1,30}$`)
 // people checks who may act, and above which amounts two of them must agree. One account
 // is one person's; two names for one person would let them approve themselves.
 func (d *decoder) people(doc file, c *Config) {
-	owners, roleOf := map[string]string{}, map[string]string{}
+	owners, roleOf, spelled := map[string]string{}, map[string]string{}, map[string]string{}
 	for i, p := range doc.People {
 		at := fmt.Sprintf("people[%d]", i)
 		if p.Name == "" || len(p.Name) > 200 {
@@ -32,6 +33,11 @@ func (d *decoder) people(doc file, c *Config) {
 			d.fault(nil, at+".role", "%s is %s here and %s before; one person has one role", p.Name, p.Role, before)
 		}
 		roleOf[p.Name] = p.Role
+		folded := strings.ToLower(strings.Join(strings.Fields(p.Name), " "))
+		if before, known := spelled[folded]; known && before != p.Name {
+			d.fault(nil, at+".name", "%q is %q once more, written in another way; one person has one name", p.Name, before)
+		}
+		spelled[folded] = p.Name
 		if p.Slack != "" && !slackUser.MatchString(p.Slack) {
 			d.fault(nil, at+".slack", "%q is no Slack user; write workspace and user, such as T012AB3C4/U061F7AUR", p.Slack)
 		}

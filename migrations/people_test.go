@@ -193,6 +193,35 @@ func TestNobodyApprovesWhatTheyProposedByWhicheverWay(t *testing.T) {
 	a.checkChains()
 }
 
+// A login that the list gives nobody may be anybody of the list.
+func TestALoginThatIsNobodysIsNoSecondPerson(t *testing.T) {
+	t.Parallel()
+	a := newActor(t)
+	a.policy(policy())
+	a.lost("op_1", object{"amount": 9900})
+	a.lost("op_2", object{"target": "order:2"})
+	_, stray := a.login("reconciler_approver")
+	_, daemon := a.login("reconciler_daemon")
+	exec(t, a.pool, `INSERT INTO reconciler.people (tenant, body, applied_at) VALUES ('default', $1::jsonb, now())`, people)
+	got, err := call(t, daemon, "approve", settle("f_op_1", object{"person": "ana"}))
+	if must(t, err); got["outcome"] != "proposed" {
+		t.Fatalf("ana in Slack: %v", got)
+	}
+	got, err = call(t, stray, "approve", settle("f_op_1", nil))
+	if must(t, err); got["outcome"] != "refused" || got["next"] == nil || a.row("op_1", "state") != "unknown" {
+		t.Errorf("a login that is nobody's ends what ana proposed: %v", got)
+	}
+	got, err = call(t, stray, "approve", settle("f_op_2", nil))
+	if must(t, err); got["outcome"] != "done" {
+		t.Errorf("where one word is enough: %v", got)
+	}
+	got, err = call(t, daemon, "approve", settle("f_op_1", object{"person": "bob"}))
+	if must(t, err); got["outcome"] != "done" || got["proposed_by"] != "ana" {
+		t.Errorf("bob in Slack: %v", got)
+	}
+	a.checkChains()
+}
+
 func TestWhatPeopleGiveWronglyIsRefusedWithTheNextStep(t *testing.T) {
 	t.Parallel()
 	a := newActor(t)

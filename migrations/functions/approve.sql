@@ -35,6 +35,11 @@ BEGIN
     IF plan ? 'refusal' THEN
         RETURN reconciler.person_refused(f, who.person, plan ->> 'refusal', plan ->> 'next');
     END IF;
+    IF plan ? 'two' AND reconciler.unknown_person(my_tenant, who.person) THEN
+        RETURN reconciler.person_refused(f, who.person,
+            format('it takes two people, and %s is the name of a login that people gives nobody', left(who.person, 100)),
+            'Have this login written to the one whose it is (db_role), or decide in Slack.');
+    END IF;
     IF plan ? 'two' AND NOT reconciler.seconds(f, asked, plan, who.person) THEN
         RETURN reconciler.propose(f, asked, plan, who.person, now);
     END IF;
