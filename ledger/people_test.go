@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"errors"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -75,8 +76,14 @@ func (w *world) want(person string, a ledger.PersonAction, outcome ledger.Person
 	if outcome == ledger.PersonRefused && (answer.Reason == "" || answer.Next == "") {
 		w.Errorf("%s %s is refused without reason or next step: %+v", person, a.Verb, answer)
 	}
+	if strings.Contains(command.ReplaceAllString(answer.Reason+answer.Next, ""), "--") {
+		w.Errorf("%s %s is refused in words that mean nothing in Slack: %s", person, a.Verb, answer.Next)
+	}
 	return answer
 }
+
+// command is what people are told to type.
+var command = regexp.MustCompile("`[^`]*`")
 
 func (w *world) finding(id string) ledger.FindingStory {
 	w.Helper()
@@ -545,6 +552,13 @@ func TestB02_ARefundMadeByHandIsAdoptedOrIgnoredAndNotFlaggedAgain(t *testing.T)
 		for _, o := range []recon.OperationID{test.ID, has.ID, "nobody"} {
 			w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Adopt, Operation: o}, ledger.PersonRefused)
 		}
+	})
+	t.Run("not while it is in flight, unless by one", func(t *testing.T) {
+		t.Parallel()
+		w := newDesk(t, nil)
+		e := byHand
+		e.Status = recon.InFlight
+		w.want("ana", ledger.PersonAction{Finding: w.raise(recon.FindOrphan, nil, e).ID, Verb: recon.Adopt}, ledger.PersonRefused)
 	})
 	t.Run("by one of another amount only if two say so", func(t *testing.T) {
 		t.Parallel()

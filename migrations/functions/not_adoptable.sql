@@ -4,7 +4,7 @@ LANGUAGE plpgsql STABLE AS $$
 BEGIN
     IF e.id IS NULL THEN
         RETURN reconciler.refusal('the finding does not say which effect, or it was never seen',
-            'Name one that a sweep or an audit has seen, with --effect.');
+            'Name one that a sweep or an audit has seen.');
     END IF;
     IF e.owner <> coalesce(by_operation, '') THEN
         RETURN reconciler.refusal(format('%s belongs to operation %s', e.id, e.owner),

@@ -14,11 +14,11 @@ BEGIN
         RETURN reconciler.refusal(format('%s is a %s of account %s, mode %s, and operation %s makes a %s in account %s, mode %s',
                 e.id, replace(e.kind, '_', ' '), e.account, e.mode, op.operation_id,
                 replace(coalesce(policy ->> 'effect', 'effect'), '_', ' '), coalesce(op.account, 'not known'), op.mode),
-            'An effect of another place or kind is never this operation''s; adopt it without --operation.');
+            'An effect of another place or kind is never this operation''s; adopt it without naming one.');
     END IF;
     IF coalesce(nullif(other.id, e.id), CASE WHEN op.state = 'succeeded' THEN nullif(op.effect_id, e.id) END) IS NOT NULL THEN
         RETURN reconciler.refusal(format('operation %s already has %s', op.operation_id, coalesce(nullif(other.id, e.id), op.effect_id)),
-            'A second effect of one operation is a duplicate; adopt it without --operation, for an operation of its own.');
+            'A second effect of one operation is a duplicate; adopt it without naming one, for an operation of its own.');
     END IF;
     RETURN jsonb_strip_nulls(jsonb_build_object(
         'to', CASE WHEN e.status = 'completed' THEN 'succeeded' WHEN e.status = 'in_flight' AND op.state <> 'succeeded' THEN 'unknown'

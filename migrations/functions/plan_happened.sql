@@ -15,7 +15,7 @@ BEGIN
     END IF;
     IF wanted IS NULL THEN
         RETURN reconciler.refusal('nobody said which effect it is',
-            'Look it up at the provider and give its id with --effect.');
+            'Look it up at the provider and give its id.');
     END IF;
     IF op.state = 'succeeded' AND op.effect_id <> wanted THEN
         RETURN reconciler.refusal(format('operation %s already succeeded with %s', op.operation_id, op.effect_id),

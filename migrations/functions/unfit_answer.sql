@@ -24,7 +24,7 @@ BEGIN
     END IF;
     IF wanted IS NULL THEN
         RETURN reconciler.refusal(format('the finding names %s operations', cardinality(f.operation_ids)),
-            'Say which one is meant with --operation: ' || array_to_string(f.operation_ids, ', ') || '.');
+            'Say which one is meant, with `reconciler findings resolve --operation`: ' || array_to_string(f.operation_ids, ', ') || '.');
     END IF;
     IF NOT wanted = ANY (f.operation_ids) THEN
         RETURN reconciler.refusal(format('the finding is not about operation %s', left(wanted, 100)),
