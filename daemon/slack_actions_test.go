@@ -1,9 +1,12 @@
 package daemon
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
@@ -102,11 +105,26 @@ func (o *office) unresolved(t *testing.T, i int, amount int64) {
 	if _, err := o.ledger.Import(t.Context(), strings.NewReader(string(line)+"\n"), time.Now()); err != nil {
 		t.Fatal(err)
 	}
+	// As if it had been opened with its request, which alone can be sent again.
+	o.exec(t, `UPDATE reconciler.operations SET request = '{}' WHERE operation_id = $1`, string(id))
 	_, err = o.ledger.Record(t.Context(), ledger.Batch{Now: time.Now(), Findings: []recon.Finding{{
 		Kind: recon.FindUnresolved, Certainty: recon.Proof, Source: "stripe-main", Operations: []recon.OperationID{id},
 		Reason: "Nobody knows whether it happened.", Money: recon.Money{Minor: amount, Currency: "EUR"},
 	}}})
 	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// exec changes what the ledger holds, by a way that people do not have.
+func (o *office) exec(t *testing.T, sql string, arguments ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), o.url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(context.WithoutCancel(t.Context())) }()
+	if _, err := conn.Exec(t.Context(), sql, arguments...); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -323,9 +323,14 @@ func TestNobodyReleasesInSlackWhatCannotBeSentAgain(t *testing.T) {
 	t.Parallel()
 	o := openOffice(t, 1000)
 	o.click(ana, o.message("op_1", "Release…"), "release")
+	o.exec(t, `UPDATE reconciler.operations SET request = NULL`) // erased since
 	answer := o.submit(o.form(), map[string]string{"reason": "The request never left."})
 	if !strings.Contains(answer, "Refused: it may not be sent again: its request is not stored") || o.state("op_1") != recon.Unknown || len(o.acts("op_1")) != 0 {
 		t.Errorf("the answer: %s; the operation is %s", answer, o.state("op_1"))
+	}
+	o.click(olga, o.message("op_1", "Acknowledge"), "acknowledge")
+	if m := o.message("op_1", "Acknowledged"); m.Value("release") != "" || m.Value("happened") == "" {
+		t.Errorf("it is offered:\n%s", m.Plain())
 	}
 }
 

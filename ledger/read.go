@@ -61,6 +61,10 @@ SELECT j.seq, j.at, j.kind, j.body FROM reconciler.journal j
 WHERE j.tenant = $1 AND j.operation_id = $2
 ORDER BY j.seq`
 
+const keptSQL = `
+SELECT o.request IS NOT NULL FROM reconciler.operations o
+WHERE o.tenant = $1 AND o.operation_id = $2`
+
 const ownedSQL = `
 SELECT ` + effectColumns + `
 FROM reconciler.effects e
@@ -110,6 +114,9 @@ func (l *Ledger) storyOf(ctx context.Context, tx pgx.Tx, id recon.OperationID, s
 	}
 	s.Operation, s.Check = c.Operation, c.Check
 	if s.Policy, err = l.policyOf(ctx, tx, s.Operation); err != nil {
+		return err
+	}
+	if err = tx.QueryRow(ctx, keptSQL, l.tenant, string(id)).Scan(&s.Kept); err != nil {
 		return err
 	}
 	if s.Journal, err = collect(ctx, tx, scanEntry, journalSQL, l.tenant, string(id)); err != nil {

@@ -12,9 +12,11 @@ type Story struct {
 	Operation Operation
 	Policy    Policy // the version that the operation was opened under
 	Check     Check
-	Journal   []Entry  // oldest first
-	Looks     []Look   // those that the journal or its findings rest on, oldest first
-	Effects   []Effect // linked to it or to its group, earliest first
+	// Kept says that the request is stored, without which the same cannot be sent again.
+	Kept    bool
+	Journal []Entry  // oldest first
+	Looks   []Look   // those that the journal or its findings rest on, oldest first
+	Effects []Effect // linked to it or to its group, earliest first
 	// Shares are what of a group's effect is the operation's, in minor units.
 	Shares   map[EffectIdentity]int64
 	Findings []Finding // on it, ended and settled ones too, oldest first

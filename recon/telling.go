@@ -106,6 +106,15 @@ func (s Story) SafeRetryUntil() time.Time {
 	return s.Operation.KeyExpiresAt.Add(-s.Policy.KeyMargin.Std())
 }
 
+// Releasable reports whether a person may have it sent once more under its key, as far as
+// that can be seen beforehand; the ledger has the last word. The key must serve until the
+// lease of that attempt is over.
+func (s Story) Releasable(now time.Time) bool {
+	lease := min(s.Policy.LeaseMax.Std(), 5*time.Minute)
+	return s.Kept && s.Operation.LastClass != ClassStoredError && s.Operation.Attempts < s.Policy.PerOperation &&
+		now.Add(lease).Before(s.SafeRetryUntil())
+}
+
 // SafeRetry says in words how long a repeat under the same key stays safe: how long
 // from now, and when in a zone, since a message is read later than it is written. It
 // is empty for a closed operation, for which the question does not arise.

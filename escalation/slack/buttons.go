@@ -68,8 +68,8 @@ func decide(m escalation.Message) []recon.Verb {
 		return []recon.Verb{recon.Adopt, recon.Ignore}
 	case recon.FindUnresolved, recon.FindMissing:
 		actions := []recon.Verb{recon.Happened, recon.DidNotHappen}
-		// A release is refused near the end of the key's lifetime, for everyone.
-		if m.Now.Before(m.Story.SafeRetryUntil()) && m.Story.Operation.LastClass != recon.ClassStoredError {
+		// What is refused for everyone is offered to nobody.
+		if m.Story.Releasable(m.Now) {
 			actions = append(actions, recon.Release)
 		}
 		return actions

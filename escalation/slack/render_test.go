@@ -82,7 +82,21 @@ func TestAnswersLookAsAgreed(t *testing.T) {
 func TestButtonsFitWhatIsSo(t *testing.T) {
 	t.Parallel()
 	all := messages(t)
+	for name, change := range map[string]func(s *recon.Story){
+		"imported":  func(s *recon.Story) { s.Kept = false },
+		"used_up":   func(s *recon.Story) { s.Operation.Attempts = s.Policy.PerOperation },
+		"too_near":  func(s *recon.Story) { s.Operation.KeyExpiresAt = at(t, "02:45:00") },
+		"same_fate": func(s *recon.Story) { s.Operation.LastClass = recon.ClassStoredError },
+	} {
+		m := unknownRefund(t)
+		change(&m.Story)
+		all[name] = m
+	}
 	tests := []struct{ message, want string }{
+		{"imported", "acknowledge check_now snooze assign happened did-not-happen"},
+		{"used_up", "acknowledge check_now snooze assign happened did-not-happen"},
+		{"too_near", "acknowledge check_now snooze assign happened did-not-happen"},
+		{"same_fate", "acknowledge check_now snooze assign happened did-not-happen"},
 		{"unresolved", "acknowledge check_now snooze assign happened did-not-happen release"},
 		{"unresolved_repeat_key_over", "acknowledge check_now snooze assign happened did-not-happen"},
 		{"missing", "acknowledge check_now snooze assign happened did-not-happen release"},

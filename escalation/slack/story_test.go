@@ -49,7 +49,7 @@ func unknownRefund(t testing.TB) escalation.Message {
 	return escalation.Message{
 		Notice: "notice-1", Act: recon.ActTell, About: finding, Now: at(t, "02:14:00"),
 		Story: recon.Story{
-			Operation: op, Policy: policy, Check: recon.Check{Next: at(t, "02:58:32"), Looks: 3},
+			Operation: op, Policy: policy, Kept: true, Check: recon.Check{Next: at(t, "02:58:32"), Looks: 3},
 			Looks: []recon.Look{
 				look("01:59:02", recon.Look{Method: recon.ByReference, Reference: string(op.ID), Outcome: recon.Absent, Complete: true}),
 				look("01:59:32", recon.Look{Method: recon.ByList, Parent: op.Parent, Outcome: recon.Absent, Complete: true}),
