@@ -186,7 +186,7 @@ func wantFolderOfTheVerb(t *testing.T, l *ledger.Ledger, dir string) {
 func TestAReportWaitsForTheAuditsOfItsNight(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 2, 3, 0, 0, 0, time.UTC)
-	l, err := ledger.Open(t.Context(), ledger.Options{URL: pgtest.URL(t, pgtest.SimulatedTime(at.Add(-24 * time.Hour)))})
+	l, err := ledger.Open(t.Context(), ledger.Options{URL: pgtest.URL(t, pgtest.SimulatedTime(at.Add(-24*time.Hour)))})
 	if err != nil {
 		t.Fatal(err)
 	}
