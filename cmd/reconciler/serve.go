@@ -18,7 +18,7 @@ func newServeCommand(a *app) *cobra.Command {
 		Short: "Run the daemon: scheduled sweeps, webhooks, notices, metrics and health, until SIGTERM",
 		Long: "Starts, and says so, while providers, Slack and even the database are out of reach. " +
 			"/metrics, /healthz and /readyz answer on listen.private; providers deliver to /webhooks/SOURCE and Slack to /slack/actions on " +
-			"listen.public, which is open where a source has a webhook secret or a Slack destination its signing secret. SIGHUP reads the configuration again: actions, people, schedule, escalation and limits " +
+			"listen.public, which is open where a source has a webhook secret or a Slack destination its signing secret. SIGHUP reads the configuration again: actions, people, schedule, reports, escalation and limits " +
 			"change at once, and what cannot change without a restart, or is wrong, is named and changes nothing. A second signal ends it at once.",
 		Args: exactly(),
 		RunE: a.verb(a.serve),
