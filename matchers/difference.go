@@ -15,7 +15,7 @@ func differences(o *recon.Operation, e *recon.Effect, t *Terms) []recon.Differen
 	differ := func(field, ours, theirs string) {
 		list = append(list, recon.Difference{Field: field, Ours: ours, Theirs: theirs})
 	}
-	if !o.Money.IsZero() && !e.Money.IsZero() {
+	if !o.Money.IsZero() && e.ShowsAmount() {
 		if o.Money.Currency != e.Money.Currency {
 			differ("currency", o.Money.Currency, e.Money.Currency)
 		}

@@ -95,6 +95,10 @@ func (e Effect) Ref() EffectRef {
 	return EffectRef{Source: e.Source, Account: e.Account, Mode: e.Mode, Kind: e.Kind, ID: e.ID}
 }
 
+// ShowsAmount reports whether the effect shows what it moved. An amount of nothing that is
+// shown has a currency, and differs from every amount of an operation.
+func (e Effect) ShowsAmount() bool { return e.Money.Minor != 0 || e.Money.Currency != "" }
+
 // Lost reports whether the effect is a dispute that was lost: the customer's bank took the
 // money of its parents back for good.
 func (e Effect) Lost() bool { return e.Kind == "dispute" && e.Status == EffectFailed }

@@ -55,6 +55,9 @@ func ParseEffectIn(line []byte, only func(SourceName) Account) (Effect, error) {
 	if err := errors.Join(checkMoney("", e.Money), checkMoney("settlement_", e.Settlement)); err != nil {
 		return Effect{}, err
 	}
+	if e.Money.Minor == 0 {
+		e.Money.Currency = "" // absent, which is not an amount of nothing
+	}
 	e.Account, e.Mode = placed(e.Source, e.Account, e.Mode, only)
 	e.System = string(e.Source)
 	return e, nil
@@ -81,8 +84,8 @@ func placed(s SourceName, account, mode string, only func(SourceName) Account) (
 	return account, mode
 }
 
-// checkMoney refuses an amount of nothing. A currency without amount is kept: the
-// amount is then not known and not compared.
+// checkMoney refuses an amount without its currency. A currency without amount says that
+// the amount is not known; it is not compared.
 func checkMoney(prefix string, m Money) error {
 	if m.Minor != 0 && m.Currency == "" {
 		return fmt.Errorf("field %samount: there is no %scurrency beside it; add its ISO 4217 code", prefix, prefix)

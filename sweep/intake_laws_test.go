@@ -340,6 +340,27 @@ func TestADisputeThatIsToldOfBeforeItsPaymentReversesItToo(t *testing.T) {
 	h.wantKinds("reversed")
 }
 
+func TestAnAmountOfNothingIsNotTheAmountOfTheOperation(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	h.exec(`INSERT INTO reconciler.policies (tenant, action, version, body, created_at)
+		SELECT tenant, 'checkout.create', 1, body || '{"effect": "checkout_session"}', created_at FROM reconciler.policies`)
+	h.call("open_operation", map[string]any{
+		"action": "checkout.create", "target": "order:1", "id": "op_cs", "amount": 1000, "currency": "EUR", "request": map[string]any{},
+	})
+	claim := h.call("claim_operation", map[string]any{"operation_id": "op_cs", "holder": "agent"})
+	h.call("finish_attempt", map[string]any{"operation_id": "op_cs", "token": claim["token"], "class": "indeterminate"})
+	h.post2(h.event("evt_0", "checkout.session.completed", map[string]any{
+		"id": "cs_1", "object": "checkout.session", "amount_total": 0, "currency": "eur", "status": "complete", "payment_status": "no_payment_required",
+		"livemode": true, "metadata": map[string]any{testMarker: "op_cs"}, "created": monday.Unix(), "customer": nil, "payment_intent": nil,
+		"invoice": nil, "subscription": nil, "client_reference_id": nil,
+	}))
+	h.take()
+	h.wantState(intent{id: "op_cs"}, recon.ManualReview)
+	h.wantKinds("mismatch")
+}
+
 func TestB53_AClosedOperationThatTurnedWithoutAnEventIsFoundByTheLadder(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)

@@ -10,8 +10,9 @@ BEGIN
         ('kind', e.kind <> policy ->> 'effect'),
         ('mode', e.mode <> op.mode),
         ('account', e.account <> op.account),
-        ('currency', op.amount IS NOT NULL AND e.amount IS NOT NULL AND e.currency IS DISTINCT FROM op.currency),
-        ('amount', abs(op.amount - e.amount) > tolerance),
+        ('currency', op.amount IS NOT NULL AND e.currency <> op.currency),
+        -- A currency without an amount is an amount of nothing.
+        ('amount', e.currency IS NOT NULL AND abs(op.amount - coalesce(e.amount, 0)) > tolerance),
         ('parent', op.parent <> e.parent AND NOT op.parent = ANY (e.other_parents)),
         ('target', normalize(op.target, NFC) <> normalize(e.target, NFC)),
         ('key', op.key <> e.key),

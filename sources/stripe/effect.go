@@ -13,7 +13,7 @@ func (s *Source) effectOf(p *place, o object) recon.Effect {
 	status, _ := kinds[o.kind].status(o)
 	e := recon.Effect{
 		ID: o.ID, Source: s.name, System: s.system, Kind: o.kind,
-		Status: status, Money: money(amountOf(o), o.Currency),
+		Status: status, Money: moneyOf(o),
 		Reference: o.reference(s.marker), NaturalReference: o.naturalReference(),
 		CreatedAt: o.created(), UpdatedAt: o.changed(),
 		Account: p.account, Mode: p.mode,
@@ -126,20 +126,25 @@ func total(list []link) (fee, net *int64, settlement recon.Money) {
 	return fee, net, settled(list[0])
 }
 
-// amountOf gives what really moved: of a completed payment what was captured, which may
-// be less than was asked for.
-func amountOf(o object) int64 {
+// moneyOf gives what really moved: of a completed payment what was captured, which may
+// be less than was asked for. An invoice that a credit paid shows an amount of nothing,
+// which is not the amount of any operation; a subscription shows none.
+func moneyOf(o object) recon.Money {
 	moved := o.AmountReceived
 	if o.kind == kindCharge && o.Captured != nil && *o.Captured {
 		moved = o.AmountCaptured
 	}
 	if o.Status == "succeeded" && moved != nil && *moved > 0 {
-		return *moved
+		return money(*moved, o.Currency)
 	}
-	if asked := o.asked(); asked != nil {
-		return *asked
+	asked := o.asked()
+	if asked == nil {
+		return recon.Money{}
 	}
-	return 0
+	if *asked == 0 {
+		return recon.Money{Currency: strings.ToUpper(o.Currency)}
+	}
+	return money(*asked, o.Currency)
 }
 
 func money(minor int64, currency string) recon.Money {

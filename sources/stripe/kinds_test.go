@@ -227,6 +227,8 @@ func TestAmountsAreThoseThatWereAskedFor(t *testing.T) {
 		{"a subscription has none", kindSubscription, change{}, none},
 		{"an invoice, not what is due of it", kindInvoice, change{"total": 1000, "amount_due": 800, "amount_paid": 800, "status": "paid"}, usd(1000)},
 		{"an invoice in the customer's favour", kindInvoice, change{"total": -500}, none},
+		{"an invoice that a credit paid", kindInvoice, change{"total": 0}, recon.Money{Currency: "USD"}},
+		{"a checkout under a coupon for all of it", kindCheckoutSession, change{"amount_total": 0, "currency": "usd"}, recon.Money{Currency: "USD"}},
 		{"a checkout", kindCheckoutSession, change{"amount_total": 700, "currency": "usd"}, usd(700)},
 		{"a checkout that only stores a card", kindCheckoutSession, change{"amount_total": nil, "currency": nil}, none},
 		{"a credit note", kindCreditNote, change{}, usd(1690)},
