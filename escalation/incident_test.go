@@ -147,7 +147,7 @@ func TestAnOutageOfAnHourIsOneMessage(t *testing.T) {
 		t.Fatalf("%d messages, want 1", len(all))
 	}
 	text := all[0].Plain()
-	for _, part := range []string{"🔴 stripe-main cannot be asked: 10,000 operations wait", "No answer for 15 min", "10,000 open of 10,000", "66,670.00 EUR, 33,330.00 USD at risk", "it did not answer", "The first of their keys expires in", "and 9,990 more"} {
+	for _, part := range []string{"🔴 stripe-main cannot be asked: 10,000 operations wait", "No answer for 15 min", "10,000 open of 10,000", "66,670.00 EUR, 33,330.00 USD at risk", "it did not answer", "The first safe retry ends in", "and 9,990 more"} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the message does not say %q:\n%s", part, text)
 		}

@@ -678,3 +678,28 @@ func TestWhatPeopleDidIsNeverChanged(t *testing.T) {
 		t.Errorf("a finding that is not there: %v", err)
 	}
 }
+
+// How long a retry stays safe is the same in a story, for a ladder and for many at once.
+func TestARetryIsSafeAsLongWhereverItIsTold(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	o := w.seed("op")
+	withKey(12*time.Hour)(w, "op")
+	f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
+	safe := w.story("op").SafeRetryUntil()
+	if margin := t0.Add(12 * time.Hour).Sub(safe); margin <= 0 {
+		t.Fatalf("the margin is %s", margin)
+	}
+	alarms, err := w.led.Alarms(t.Context(), t0, 10)
+	if err != nil || len(alarms) != 1 || !alarms[0].KeyExpiresAt.Equal(safe) {
+		t.Errorf("%v; a ladder counts back from %+v, want %s", err, alarms, safe)
+	}
+	fold := recon.Fold{Source: f.Source, Kind: f.Kind, As: f.Kind, Reason: "together"}
+	if n, err := w.led.Fold(t.Context(), fold, t0, t0.Add(-time.Hour), t0); n != 1 || err != nil {
+		t.Fatalf("%d are folded: %v", n, err)
+	}
+	incidents, err := w.led.Incidents(t.Context(), t0, 10)
+	if err != nil || len(incidents) != 1 || !incidents[0].KeyExpires.Equal(safe) || !incidents[0].Top[0].KeyExpires.Equal(safe) {
+		t.Errorf("%v; an incident tells %+v, want %s", err, incidents, safe)
+	}
+}

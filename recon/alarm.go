@@ -105,7 +105,7 @@ type Incident struct {
 	Succeeded   int            // operations of ended ones that succeeded by now
 	Oldest      time.Time      // since when the oldest open one is in question
 	Money       []Money        // at risk in open ones, one sum per currency
-	KeyExpires  time.Time      // when the first of their keys expires; zero: none does
+	KeyExpires  time.Time      // until when all of them may be repeated under their keys; zero: none has one
 	Top         []Member       // the oldest open ones
 	Exponents   map[string]int // the source's own decimals of currencies
 

@@ -105,10 +105,10 @@ func (i incident) facts() []string {
 	switch {
 	case i.KeyExpires.IsZero():
 	case i.Now.Before(i.KeyExpires):
-		list = append(list, fmt.Sprintf("The first of their keys expires in %s, at %s: until then it may be repeated under the same key only.",
+		list = append(list, fmt.Sprintf("The first safe retry ends in %s, at %s, same key only.",
 			span(i.KeyExpires, i.Now), clock(i.KeyExpires, i.Now, i.zone)))
 	default:
-		list = append(list, "The first of their keys has expired: sending it again could do it twice.")
+		list = append(list, "The first safe retry is over: sending it again could do it twice.")
 	}
 	return list
 }

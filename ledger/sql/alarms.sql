@@ -35,8 +35,11 @@ FROM due d
 JOIN reconciler.findings f ON f.tenant = $1 AND f.finding_id = d.finding_id
 LEFT JOIN LATERAL (
     SELECT min(p.action) AS action, min(p.unknown_since) AS since,
-        min(p.key_expires_at) FILTER (WHERE p.state NOT IN ('succeeded', 'failed')) AS key_expires_at
+        -- A repeat is safe until the margin before the key expires, and no longer.
+        min(p.key_expires_at - coalesce((y.body ->> 'key_margin')::interval, interval '30 minutes'))
+            FILTER (WHERE p.state NOT IN ('succeeded', 'failed')) AS key_expires_at
     FROM reconciler.operations p
+    LEFT JOIN reconciler.policies y ON y.tenant = $1 AND y.action = p.action AND y.version = p.policy_version
     WHERE p.tenant = $1 AND p.operation_id = ANY (f.operation_ids)
 ) o ON true
 ORDER BY f.finding_id

@@ -29,9 +29,12 @@ LEFT JOIN LATERAL (
         SELECT f.finding_id, f.state NOT IN ('settled', 'ended') AS open, f.amount, f.currency,
             o.operation_id, o.action, o.target, o.state AS state,
             coalesce(o.unknown_since, f.opened_at) AS since,
-            CASE WHEN o.state NOT IN ('succeeded', 'failed') THEN o.key_expires_at END AS key_expires
+            -- A repeat is safe until the margin before the key expires, and no longer.
+            CASE WHEN o.state NOT IN ('succeeded', 'failed') THEN
+                o.key_expires_at - coalesce((y.body ->> 'key_margin')::interval, interval '30 minutes') END AS key_expires
         FROM reconciler.findings f
         LEFT JOIN reconciler.operations o ON o.tenant = $1 AND o.operation_id = f.operation_ids[1]
+        LEFT JOIN reconciler.policies y ON y.tenant = $1 AND y.action = o.action AND y.version = o.policy_version
         -- What the source itself is told as is no member of its own incident.
         WHERE f.tenant = $1 AND f.incident_id = i.incident_id AND (f.kind <> i.kind OR f.operation_ids <> '{}' OR f.effect_ids <> '{}')
     )
