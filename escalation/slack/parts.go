@@ -232,6 +232,10 @@ func (v view) others() []string {
 	return list
 }
 
+// accepted are the kinds that a person ends by accepting what stands, once both sides were
+// compared: no click is enough for that.
+var accepted = []recon.FindingKind{recon.FindMismatch, recon.FindDuplicate, recon.FindReversed, recon.FindConflict, recon.FindFailing}
+
 // ids names what a person needs to find it, here and at the provider.
 func (v view) ids() slackgo.Block {
 	o := v.Story.Operation
@@ -263,6 +267,9 @@ func (v view) ids() slackgo.Block {
 	}
 	if v.About.ID != "" {
 		parts = append(parts, "*Finding* "+code(v.About.ID, shownID))
+	}
+	if v.About.Open() && v.About.ID != "" && slices.Contains(accepted, v.About.Kind) {
+		more += "\nWhen it is seen to: " + code(acceptCommand(v.About.ID), maxCommand+60)
 	}
 	return mrkdwn(strings.Join(parts, " · ") + "\nMore: " + more + "\nWritten " + recon.TimeText(v.Now, v.zone))
 }

@@ -83,6 +83,16 @@ func command(id recon.OperationID) string {
 // findingCommand is command for what is about no operation.
 func findingCommand(id string) string { return pasted("reconciler findings", id) }
 
+// acceptCommand settles a finding that no button settles. It asks for the reason, which
+// nobody is to paste.
+func acceptCommand(id string) string {
+	show := findingCommand(id)
+	if quoted, whole := strings.CutPrefix(show, "reconciler findings show "); whole && !strings.HasPrefix(quoted, "-") {
+		return "reconciler findings resolve " + quoted + " --as accept"
+	}
+	return show
+}
+
 func pasted(verb, s string) string {
 	if s == "" || recon.Printable(s) != s || strings.ContainsAny(s, "`'") || utf8.RuneCountInString(escape.Replace(s)) > maxCommand {
 		return verb + " list"
