@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/time/rate"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -50,6 +51,7 @@ type Deliverer struct {
 	Observe func(destination string, r Result)
 
 	lanes map[string]*lane
+	paces map[string]*rate.Limiter // by place
 }
 
 // Run delivers until the context ends. A ledger that is away is logged and asked
@@ -67,24 +69,26 @@ func (d *Deliverer) Run(ctx context.Context, every time.Duration) error {
 	}
 }
 
-// Pass deals once with what is due, and says with how many notices. Destinations go
-// side by side, so that a slow one delays no other. An error means that the outbox
+// Pass deals once with what is due, and says with how many notices. Places go side by
+// side, so that a slow one delays no other. An error means that the outbox
 // could not be read or written, or that the context ended.
 func (d *Deliverer) Pass(ctx context.Context) (int, error) {
 	due, err := d.Outbox.DueNotices(ctx, d.Now(), batch)
 	if err != nil {
 		return 0, fmt.Errorf("read due notices: %w", err)
 	}
-	byLane := map[string][]recon.Notice{}
+	byPlace := map[string][]recon.Notice{}
+	lanes := map[string]*lane{}
 	for _, n := range due {
-		byLane[n.Destination] = append(byLane[n.Destination], n)
+		lanes[n.Destination] = d.lane(n.Destination)
+		place := d.place(n.Destination)
+		byPlace[place] = append(byPlace[place], n)
 	}
 	var g errgroup.Group
-	for name, notices := range byLane {
-		l := d.lane(name)
+	for _, notices := range byPlace {
 		g.Go(func() error {
 			for _, n := range notices {
-				if err := l.one(ctx, n); err != nil {
+				if err := lanes[n.Destination].one(ctx, n); err != nil {
 					return err
 				}
 			}

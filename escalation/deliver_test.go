@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack"
 	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -137,6 +138,24 @@ func TestAPostThatNobodyRecordedIsFoundByTheNextProcess(t *testing.T) {
 	want(t, "channel look-ups", s.calls("users.conversations"), "ok")
 	want(t, "recovered", s.results[channel][escalation.Recovered], 1)
 	want(t, "undelivered", s.snapshot().OldestNotice.IsZero(), true)
+}
+
+func TestDestinationsOfOneChannelShareItsPace(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	leads, err := slack.New("leads", slack.Settings{Channel: "#payments-recon", Token: recon.NewSecret("xoxb-TESTONLY"), APIURL: s.slack.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.deliver.Notifiers["leads"] = leads
+	s.policy.Everybody = []string{"leads", channel}
+	for _, name := range []string{"1", "2", "3"} {
+		s.unresolved(name)
+	}
+	began := s.clock.now()
+	s.run()
+	want(t, "posts", s.calls("chat.postMessage"), "ok ok ok ok ok ok") // the workspace refuses what comes sooner
+	want(t, "time", s.clock.now().Sub(began), 5*time.Second)
 }
 
 func TestOneMessageASecond(t *testing.T) {

@@ -35,8 +35,28 @@ type lane struct {
 }
 
 func newLane(d *Deliverer, name string) *lane {
-	// One a second is what Slack and most others allow in one channel.
-	return &lane{Deliverer: d, name: name, notifier: d.Notifiers[name], pace: rate.NewLimiter(rate.Every(time.Second), 1)}
+	return &lane{Deliverer: d, name: name, notifier: d.Notifiers[name], pace: d.paceOf(name)}
+}
+
+// place is where a destination posts: several may name one channel.
+func (d *Deliverer) place(name string) string {
+	if p, ok := d.Notifiers[name].(Placed); ok {
+		return p.Place()
+	}
+	return name
+}
+
+// paceOf gives the pace of the place that a destination posts to. One a second is what
+// Slack and most others allow in one channel, however many destinations name it.
+func (d *Deliverer) paceOf(name string) *rate.Limiter {
+	place := d.place(name)
+	if d.paces == nil {
+		d.paces = map[string]*rate.Limiter{}
+	}
+	if d.paces[place] == nil {
+		d.paces[place] = rate.NewLimiter(rate.Every(time.Second), 1)
+	}
+	return d.paces[place]
 }
 
 // one claims a notice, delivers it and records how it went.

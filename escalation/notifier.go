@@ -50,3 +50,8 @@ type Notifier interface {
 	// that it could not look.
 	Find(ctx context.Context, m Message, root recon.Receipt, since time.Time) (recon.Receipt, bool, error)
 }
+
+// Placed is a notifier that tells where it posts. Destinations of one place share one pace.
+type Placed interface {
+	Place() string
+}

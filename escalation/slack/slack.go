@@ -49,7 +49,10 @@ type Notifier struct {
 	channelID string
 }
 
-var _ escalation.Notifier = (*Notifier)(nil)
+var (
+	_ escalation.Notifier = (*Notifier)(nil)
+	_ escalation.Placed   = (*Notifier)(nil)
+)
 
 // Option changes how a Notifier works.
 type Option func(*Notifier)
@@ -86,6 +89,9 @@ func New(name string, s Settings, options ...Option) (*Notifier, error) {
 	}
 	return n, nil
 }
+
+// Place is the channel, whichever destination names it.
+func (n *Notifier) Place() string { return n.settings.APIURL + " " + n.settings.Channel }
 
 // Send posts a new message. A message that Slack refuses for its form is posted once
 // more as plain text, so that a fault of rendering never silences a finding.
