@@ -25,7 +25,7 @@ const (
 	maxDeliveries = 256
 	// deliveriesPerSecond is what the provider of one source may deliver, on average and at
 	// once. Above it the provider is told to send again, which it does.
-	deliveriesPerSecond = 3000
+	deliveriesPerSecond = 10_000
 	// storeWithin bounds the storing of one delivery. Providers wait ten seconds and more.
 	storeWithin = 8 * time.Second
 	// placeWithin is how long a delivery waits for the place that a slow one gives up.
