@@ -123,7 +123,7 @@ func filledFrom(e, other recon.Effect) recon.Effect {
 	if e.Parent == "" || e.Parent != other.Parent && other.Under(e.Parent) || e.Parent == other.Parent && len(e.OtherParents) == 0 {
 		e.Parent, e.OtherParents = other.Parent, other.OtherParents
 	}
-	if e.Money.IsZero() {
+	if !e.ShowsAmount() {
 		e.Money = other.Money
 	}
 	if e.Settlement.IsZero() {

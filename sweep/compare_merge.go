@@ -64,7 +64,7 @@ func mergeLines(lines []told) *recon.Effect {
 	}
 	for _, l := range lines[1:] {
 		e := l.effect
-		if merged.Money.IsZero() {
+		if !merged.ShowsAmount() {
 			merged.Money = e.Money
 		}
 		fill(&merged.Reference, e.Reference)
