@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"math"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -51,11 +53,12 @@ func pages(t *testing.T) (dir string, names []string) {
 	return dir, names
 }
 
-// browser is one Chromium with a profile of its own, which asks nobody.
+// browser is one Chromium with a profile of its own, which asks nobody and ends with the
+// test, whatever it has started.
 func browser(t *testing.T) context.Context {
 	t.Helper()
 	options := append(chromedp.DefaultExecAllocatorOptions[:],
-		chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
+		chromedp.UserDataDir(profile(t)), chromedp.NoSandbox, chromedp.DisableGPU, chromedp.ModifyCmdFunc(together),
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true))
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)
@@ -67,6 +70,33 @@ func browser(t *testing.T) context.Context {
 		t.Fatalf("start the browser (tools/chromium installs it): %v", err)
 	}
 	return ctx
+}
+
+// together makes the browser and the processes that it starts one group, which is killed
+// as one: a helper that outlives the browser goes on writing to the profile.
+func together(cmd *exec.Cmd) {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+}
+
+// profile is a folder that is removed when the last process of the browser has died, which
+// is soon after it was killed and not at once. That is why it is not t.TempDir.
+func profile(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "browser")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		for range 100 {
+			if err = os.RemoveAll(dir); err == nil {
+				return
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+		t.Errorf("the browser does not end: %v", err)
+	})
+	return dir
 }
 
 // watch collects requests and what the console says.
