@@ -222,7 +222,7 @@ func (d *daemon) deliver(ctx context.Context, life *lifecycle, l *ledger.Ledger)
 	}
 	deliverer := &escalation.Deliverer{
 		Notifiers: d.notifiers, Fallback: d.Config.Escalation.Fallback, Outbox: l, Stories: l, Now: now,
-		Log: d.Log, Observe: d.metrics.noticed,
+		Policy: tellPolicy(d.Config), Log: d.Log, Observe: d.metrics.noticed,
 	}
 	planner := &escalation.Planner{Desk: l, Policy: tellPolicy(d.Config), Now: now, Log: d.Log}
 	life.started("escalation", service(context.WithoutCancel(ctx), func(ctx context.Context) { planner.Run(ctx, noticesEvery) }))

@@ -43,6 +43,8 @@ type Deliverer struct {
 	Fallback string
 	Outbox   Outbox
 	Stories  Stories
+	// Policy is that of the planner; messages show what it will do next.
+	Policy Policy
 	Now      func() time.Time
 	// Pause waits; nil waits in real time. A simulated clock brings its own.
 	Pause func(context.Context, time.Duration) error
@@ -139,6 +141,7 @@ func (d *Deliverer) message(ctx context.Context, n recon.Notice) (Message, error
 	}
 	t, err := d.Stories.Told(ctx, n.Finding)
 	m.About, m.Story, m.Assignee, m.PausedUntil, m.Proposal = t.Finding, t.Story, t.Assignee, t.PausedUntil, t.Proposal
+	m.Next = upcoming(t.Alarm, d.Policy, now)
 	return m, err
 }
 

@@ -45,6 +45,24 @@ func TestAFindingIsToldOnceAndItsMessageEditedWhenItEnds(t *testing.T) {
 	want(t, "edits", s.calls("chat.update"), "ok")
 }
 
+func TestAMessageSaysWhoHearsOfItNext(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.policy = escalation.Policy{Ladders: map[string][]escalation.Step{"default": {{To: channel}, {After: 4 * time.Hour, To: channel, Mention: "oncall"}}}}
+	s.deliver.Policy = s.policy
+	s.unresolved("1")
+	s.run()
+	said := func() string { return s.slack.Messages(channel)[0].Plain() }
+	if next := "calling oncall"; !strings.Contains(said(), next) {
+		t.Errorf("without %q:\n%s", next, said())
+	}
+	s.after(5 * time.Hour)
+	s.after(time.Minute)
+	if strings.Contains(said(), "If nobody acts") {
+		t.Errorf("no step is left:\n%s", said())
+	}
+}
+
 func TestB33_AStoredPostWhoseAnswerWasLostIsFoundAndNotRepeated(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

@@ -30,10 +30,19 @@ type Message struct {
 	Assignee    string
 	PausedUntil time.Time // the end of an acknowledgement or a snooze; zero: none
 	Proposal    *recon.Proposal
+	// Next is who is told next if nobody acts; nil: nobody is, or not before it changes.
+	Next *Upcoming
 
 	Incident *recon.Incident
 	Digest   *recon.Digest
 	Report   *recon.DayReport
+}
+
+// Upcoming is a step of a ladder that has not come due.
+type Upcoming struct {
+	At      time.Time
+	To      string // the destination
+	Mention string // whom it calls by name; empty: nobody
 }
 
 // Notifier delivers to one destination. It never retries by itself: the error says

@@ -286,6 +286,21 @@ func latest(a, b time.Time) time.Time {
 	return b
 }
 
+// upcoming gives the step that a finding climbs to next if nobody acts; nil where none
+// does, or where a pause or an incident comes first.
+func upcoming(a recon.Alarm, p Policy, now time.Time) *Upcoming {
+	if !a.Finding.Open() || a.Incident != "" || now.Before(a.PausedUntil) {
+		return nil
+	}
+	var first *Upcoming
+	for _, r := range rungs(a, p) {
+		if now.Before(r.at) && (first == nil || r.at.Before(first.At)) {
+			first = &Upcoming{At: r.at, To: r.To, Mention: r.Mention}
+		}
+	}
+	return first
+}
+
 // level counts the steps that have come due.
 func level(all []rung, now time.Time) int {
 	n := 0

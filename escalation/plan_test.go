@@ -126,6 +126,56 @@ func TestEachFindingIsPlannedWithAReason(t *testing.T) {
 	}
 }
 
+// What a message says of the next step is what the plan then does.
+func TestTheStepThatComesNextIfNobodyActs(t *testing.T) {
+	t.Parallel()
+	unknown := with(alarm(recon.FindUnresolved, 0), func(a *recon.Alarm) {
+		a.Since, a.KeyExpiresAt = now.Add(-15*time.Minute), now.Add(24*time.Hour-15*time.Minute)
+	})
+	in := func(d time.Duration, to, mention string) *Upcoming { return &Upcoming{now.Add(d), to, mention} }
+	tests := []struct {
+		name   string
+		change func(*recon.Alarm)
+		policy Policy
+		want   *Upcoming
+	}{
+		{"the second step", nil, documented(), in(45*time.Minute, "recon", "oncall")},
+		{"the last step", func(a *recon.Alarm) {
+			a.Since, a.Finding.OpenedAt, a.KeyExpiresAt = now.Add(-5*time.Hour), now.Add(-5*time.Hour), now.Add(5*time.Hour)
+		}, documented(), in(time.Hour, "leads", "")},
+		{"no step is left", func(a *recon.Alarm) {
+			a.Since, a.Finding.OpenedAt, a.KeyExpiresAt = now.Add(-23*time.Hour), now.Add(-23*time.Hour), now.Add(time.Hour)
+		}, documented(), nil},
+		{"somebody takes care of it", func(a *recon.Alarm) { a.PausedUntil = now.Add(time.Minute) }, documented(), nil},
+		{"an incident tells it", func(a *recon.Alarm) { a.Incident = "i1" }, documented(), nil},
+		{"it is over", func(a *recon.Alarm) { a.Finding.State = recon.FindingEnded }, documented(), nil},
+		{"everybody was told at once", nil, Policy{Everybody: []string{"recon"}}, nil},
+		{"quiet hours put one step after another", nil, Policy{
+			Ladders: map[string][]Step{"default": {{To: "recon"}, {After: time.Hour, To: "recon"}, {After: 2 * time.Hour, To: "leads"}}},
+			Quiet:   []Quiet{{From: 0, To: 8 * time.Hour}},
+		}, in(2*time.Hour, "leads", "")},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			a := unknown
+			if tt.change != nil {
+				a = with(a, tt.change)
+			}
+			got := upcoming(a, tt.policy, now)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Fatalf("-want +got:\n%s", diff)
+			}
+			if got == nil {
+				return
+			}
+			if told(Plan([]recon.Alarm{a}, tt.policy, got.At.Add(-time.Second))[0].Notices) == told(Plan([]recon.Alarm{a}, tt.policy, got.At.Add(gather))[0].Notices) {
+				t.Error("the plan tells nobody then")
+			}
+		})
+	}
+}
+
 func TestTheMostSpecificLadderHolds(t *testing.T) {
 	t.Parallel()
 	to := func(d string) []Step { return []Step{{To: d}} }

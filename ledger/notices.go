@@ -109,6 +109,9 @@ func (l *Ledger) Told(ctx context.Context, finding string) (recon.Told, error) {
 		return recon.Told{}, err
 	}
 	t := recon.Told{Finding: s.Finding, Assignee: s.Assignee, PausedUntil: s.SnoozedUntil, Proposal: s.Proposal}
+	if t.Alarm, err = l.alarm(ctx, finding); err != nil {
+		return recon.Told{}, err
+	}
 	if t.PausedUntil.IsZero() {
 		t.PausedUntil = s.AcknowledgedUntil
 	}

@@ -60,6 +60,7 @@ type Told struct {
 	Assignee    string
 	PausedUntil time.Time // the end of an acknowledgement or a snooze
 	Proposal    *Proposal // what waits for a second person; nil: nothing
+	Alarm       Alarm     // the same finding as the planning of its notices sees it
 }
 
 // Crowd is how many findings of one kind at one source wait to be told for the first

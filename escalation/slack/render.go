@@ -109,8 +109,22 @@ func (v view) open() rendered {
 		r.add(v.effects())
 	}
 	r.add(text(lines(v.others(), maxSection)))
+	r.add(v.upcoming())
 	r.add(v.ids())
 	return r
+}
+
+// upcoming says who hears of it next if nobody acts. Names stand in a code span: this
+// calls nobody yet.
+func (v view) upcoming() slackgo.Block {
+	if v.Next == nil {
+		return nil
+	}
+	s := fmt.Sprintf("*If nobody acts*\nIt is told again at %s, in %s", clock(v.Next.At, v.Now, v.zone), code(v.Next.To, 80))
+	if v.Next.Mention != "" {
+		s += ", calling " + code(v.Next.Mention, 80)
+	}
+	return mrkdwn(s + ".")
 }
 
 // mark shows at a glance whether somebody takes care of it.

@@ -208,6 +208,7 @@ func hostileMessage(rt *rapid.T, m escalation.Message) escalation.Message {
 		m.About.State = recon.FindingEnded
 	}
 	m.Repeat = rapid.Bool().Draw(rt, "repeat")
+	m.Next = &escalation.Upcoming{At: m.Now, To: hostile(rt, "next"), Mention: hostile(rt, "mention")}
 	n := rapid.IntRange(0, 73).Draw(rt, "how many")
 	m.Story.Findings = []recon.Finding{m.About}
 	outcome := rapid.SampledFrom([]recon.Outcome{recon.Found, recon.Absent, recon.Blind}).Draw(rt, "outcome")

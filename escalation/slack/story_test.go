@@ -72,9 +72,11 @@ func effect(t testing.TB, id string, minor int64) recon.Effect {
 // messages are one of each kind that people get.
 func messages(t testing.TB) map[string]escalation.Message {
 	t.Helper()
-	all := map[string]escalation.Message{"unresolved": unknownRefund(t)}
-
 	m := unknownRefund(t)
+	m.Next = &escalation.Upcoming{At: at(t, "02:58:32"), To: "payments-recon", Mention: "oncall"}
+	all := map[string]escalation.Message{"unresolved": m}
+
+	m = unknownRefund(t)
 	m.Repeat = true
 	m.Now = at(t, "23:59:59").Add(5 * time.Hour)
 	all["unresolved_repeat_key_over"] = m

@@ -1,14 +1,7 @@
--- Findings whose notices are to be planned: those that changed, and those whose time
--- has come.
--- $1 tenant  $2 now  $3 limit
+-- Findings as the planning of their notices sees them.
+-- $1 tenant, then what the choice of the due ones needs
 WITH due AS (
-    (SELECT f.finding_id FROM reconciler.findings f
-    WHERE f.tenant = $1 AND f.planned_version <> f.version
-    ORDER BY f.finding_id LIMIT $3)
-    UNION
-    (SELECT f.finding_id FROM reconciler.findings f
-    WHERE f.tenant = $1 AND f.plan_at <= $2
-    ORDER BY f.plan_at LIMIT $3)
+    {due}
 ),
 -- Read once for all of them, however few rows the planner believes there are.
 beside AS MATERIALIZED (
