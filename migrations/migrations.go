@@ -210,14 +210,20 @@ func createSchema(ctx context.Context, db *sql.DB) error {
 	if encoding != "UTF8" {
 		return fmt.Errorf("the database's encoding is %s: keys and hashes need UTF8; create it with ENCODING 'UTF8' TEMPLATE template0", encoding)
 	}
-	var exists bool
-	if err := db.QueryRowContext(ctx, `SELECT to_regnamespace('reconciler') IS NOT NULL`).Scan(&exists); err != nil {
+	var user, owner string
+	var may bool
+	const existing = `SELECT current_user, pg_get_userbyid(n.nspowner), pg_has_role(current_user, n.nspowner, 'USAGE')
+		FROM pg_namespace n WHERE n.nspname = 'reconciler'`
+	err := db.QueryRowContext(ctx, existing).Scan(&user, &owner, &may)
+	switch {
+	case err == nil && may:
+		return nil
+	case err == nil: // else the lock below would be tried for as long as another's is waited for
+		return fmt.Errorf("schema reconciler belongs to %s, and the database role %s is no member of it: migrate with a login that is", owner, user)
+	case !errors.Is(err, sql.ErrNoRows):
 		return fmt.Errorf("look for schema reconciler: %w", err)
 	}
-	if exists {
-		return nil
-	}
-	_, err := db.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS reconciler`)
+	_, err = db.ExecContext(ctx, `CREATE SCHEMA IF NOT EXISTS reconciler`)
 	var pe *pgconn.PgError
 	if errors.As(err, &pe) && (pe.Code == "23505" || pe.Code == "42P06") {
 		return nil

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -14,7 +15,7 @@ import (
 // Group roles without login. People and services are made members of them.
 const (
 	ownerRole    = "reconciler_owner"    // owns the schema; the functions run as it
-	agentRole    = "reconciler_agent"    // acts: the three functions and nothing else
+	agentRole    = "reconciler_agent"    // acts: the three functions, and no table but the schema's version
 	daemonRole   = "reconciler_daemon"   // sweeps: reads all, writes what is not evidence, adds evidence
 	viewerRole   = "reconciler_viewer"   // reads, but not the providers' raw objects
 	operatorRole = "reconciler_operator" // a viewer who works on findings
@@ -23,12 +24,14 @@ const (
 
 var roles = []string{ownerRole, agentRole, daemonRole, viewerRole, operatorRole, approverRole}
 
-// grants is what each role may do. Every statement may be run any number of times.
+// grants is all that each role may do. Operators and approvers are viewers besides.
 var grants = map[string][]string{
 	agentRole: {
 		`GRANT USAGE ON SCHEMA reconciler TO reconciler_agent`,
 		`GRANT EXECUTE ON FUNCTION reconciler.open_operation(jsonb), reconciler.claim_operation(jsonb),
 			reconciler.finish_attempt(jsonb) TO reconciler_agent`,
+		// So that a program finds out first whether it knows this schema.
+		`GRANT SELECT ON reconciler.schema_version TO reconciler_agent`,
 	},
 	daemonRole: {
 		`GRANT USAGE ON SCHEMA reconciler TO reconciler_daemon`,
@@ -43,21 +46,22 @@ var grants = map[string][]string{
 			reconciler.findings, reconciler.notices, reconciler.incidents, reconciler.runs, reconciler.source_state, reconciler.blobs,
 			reconciler.events, reconciler.feeds, reconciler.audit_lists TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE ON reconciler.people, reconciler.tallies, reconciler.tally_marks TO reconciler_daemon`,
+		`GRANT INSERT ON reconciler.coverage TO reconciler_daemon`,
+		`GRANT INSERT, UPDATE ON reconciler.matches TO reconciler_daemon`,
+		`GRANT INSERT, UPDATE, DELETE ON reconciler.allocations, reconciler.wanted TO reconciler_daemon`,
 		`GRANT DELETE ON reconciler.repeats TO reconciler_daemon`,
-		`GRANT INSERT, UPDATE, DELETE ON reconciler.matches, reconciler.allocations, reconciler.coverage, reconciler.wanted TO reconciler_daemon`,
+		`REVOKE SELECT ON reconciler.schema_lock FROM reconciler_daemon`,
 	},
 	viewerRole: {
 		`GRANT USAGE ON SCHEMA reconciler TO reconciler_viewer`,
 		`GRANT EXECUTE ON FUNCTION reconciler.clock() TO reconciler_viewer`,
 		`GRANT SELECT ON ALL TABLES IN SCHEMA reconciler TO reconciler_viewer`,
-		`REVOKE SELECT ON reconciler.blobs FROM reconciler_viewer`,
+		`REVOKE SELECT ON reconciler.blobs, reconciler.schema_lock FROM reconciler_viewer`,
 	},
 	operatorRole: {
-		`GRANT reconciler_viewer TO reconciler_operator`,
 		`GRANT EXECUTE ON FUNCTION reconciler.act(jsonb) TO reconciler_operator`,
 	},
 	approverRole: {
-		`GRANT reconciler_viewer TO reconciler_approver`,
 		`GRANT EXECUTE ON FUNCTION reconciler.approve(jsonb) TO reconciler_approver`,
 	},
 }
@@ -85,6 +89,16 @@ func RoleStatements(ctx context.Context, url string) ([]string, error) {
 		}
 		if !member {
 			statements = append(statements, "GRANT "+ownerRole+" TO "+pgx.Identifier{user}.Sanitize())
+		}
+		for _, role := range []string{operatorRole, approverRole} {
+			const viewer = `SELECT EXISTS (SELECT 1 FROM pg_roles v, pg_roles r
+				WHERE v.rolname = $1 AND r.rolname = $2 AND pg_has_role(r.oid, v.oid, 'USAGE'))`
+			if err := db.QueryRowContext(ctx, viewer, viewerRole, role).Scan(&member); err != nil {
+				return fmt.Errorf("look whether %s is a viewer: %w", role, err)
+			}
+			if !member {
+				statements = append(statements, "GRANT "+viewerRole+" TO "+role)
+			}
 		}
 		return nil
 	})
@@ -205,28 +219,62 @@ const foreignObjects = `
 	) o WHERE owner <> (SELECT r.oid FROM pg_roles r WHERE r.rolname = $1)
 	ORDER BY place, object`
 
+// grantAll gives every role that is there its privileges and takes all others from it, so
+// that what an older version gave, or somebody by hand, does not stay. That is one
+// transaction: nobody meets a role that has less than its part, or more.
 func grantAll(ctx context.Context, db *sql.DB, missing []string) error {
-	absent := map[string]bool{}
-	for _, role := range missing {
-		absent[role] = true
-	}
+	var there []string
 	for _, role := range roles {
-		if absent[role] || (absent[viewerRole] && (role == operatorRole || role == approverRole)) {
-			continue
+		if !slices.Contains(missing, role) && role != ownerRole {
+			there = append(there, role)
 		}
-		for _, statement := range grants[role] {
-			_, err := db.ExecContext(ctx, statement)
-			// Membership of roles belongs to the whole server: another database's migration may
-			// change it at the same moment, to the same.
-			if err != nil && !concurrent(err) && !(sqlState(err, "42501") && isMembership(statement)) {
+	}
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("grant privileges: %w", err)
+	}
+	defer func() { _ = tx.Rollback() }() // after the commit it does nothing
+	for _, role := range there {
+		for _, statement := range append(revocations(role), grants[role]...) {
+			if _, err := tx.ExecContext(ctx, statement); err != nil {
 				return fmt.Errorf("grant privileges of %s: %w", role, err)
 			}
 		}
 	}
-	return nil
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("grant privileges: %w", err)
+	}
+	return joinViewers(ctx, db, there)
 }
 
-func isMembership(statement string) bool { return strings.HasPrefix(statement, "GRANT reconciler_") }
+// revocations takes from a role what it has in the schema.
+func revocations(role string) []string {
+	return []string{
+		"REVOKE ALL ON SCHEMA reconciler FROM " + role,
+		"REVOKE ALL ON ALL TABLES IN SCHEMA reconciler FROM " + role,
+		"REVOKE ALL ON ALL SEQUENCES IN SCHEMA reconciler FROM " + role,
+		"REVOKE ALL ON ALL FUNCTIONS IN SCHEMA reconciler FROM " + role,
+	}
+}
+
+// joinViewers makes operators and approvers viewers. Membership of roles belongs to the
+// whole server: another database's migration may change it at the same moment, to the
+// same, and not every user may change it, which needs not be told where it is so already.
+func joinViewers(ctx context.Context, db *sql.DB, there []string) error {
+	if !slices.Contains(there, viewerRole) {
+		return nil
+	}
+	for _, role := range []string{operatorRole, approverRole} {
+		if !slices.Contains(there, role) {
+			continue
+		}
+		_, err := db.ExecContext(ctx, "GRANT "+viewerRole+" TO "+role)
+		if err != nil && !concurrent(err) && !sqlState(err, "42501") {
+			return fmt.Errorf("make %s a viewer: %w", role, err)
+		}
+	}
+	return nil
+}
 
 func sqlState(err error, codes ...string) bool {
 	var pe *pgconn.PgError
