@@ -529,6 +529,20 @@ func TestB02_ARefundMadeByHandIsAdoptedOrIgnoredAndNotFlaggedAgain(t *testing.T)
 		}
 		w.verifyChains()
 	})
+	t.Run("adopted under the key that the feed told, though it was read just before", func(t *testing.T) {
+		t.Parallel()
+		w := newDesk(t, nil)
+		told, read := byHand, byHand
+		told.Key = "k-of-somebody" // an object does not show it
+		f := w.raise(recon.FindOrphan, nil, told)
+		look := recon.Look{ID: "look-1", Source: source, Method: recon.ByID, Outcome: recon.Found, Kind: "refund", Account: "acct_1", Mode: "live",
+			EffectID: read.ID, At: t0, Complete: true, Found: []recon.EffectIdentity{read.Identity()}}
+		got := w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Adopt, Effect: read.ID, Seen: &ledger.Seen{Look: look, Effect: &read}}, ledger.PersonDone)
+		s := w.story(string(got.Made))
+		if s.Operation.Key != told.Key || s.Effects[0].Key != told.Key {
+			t.Errorf("the operation has the key %q and its effect %q: the same intent can be opened again", s.Operation.Key, s.Effects[0].Key)
+		}
+	})
 	t.Run("adopted by the operation whose call was refused", func(t *testing.T) {
 		t.Parallel()
 		w := newDesk(t, nil)

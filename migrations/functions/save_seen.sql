@@ -2,7 +2,8 @@ CREATE OR REPLACE FUNCTION reconciler.save_seen(my_tenant text, look jsonb, effe
 LANGUAGE plpgsql VOLATILE AS $$
 -- Keeps what a look for one effect by its id brought, and who made it: on the command line
 -- it is the person's own process that asks. What was read just now replaces what was
--- observed earlier, and a change of it is kept.
+-- observed earlier, and a change of it is kept. No object shows the key that it was made with:
+-- only the feed tells that, and nothing takes it back.
 DECLARE
     k reconciler.looks := jsonb_populate_record(NULL::reconciler.looks, look - 'reply_hash');
     e reconciler.effects := jsonb_populate_record(NULL::reconciler.effects, effect);
@@ -38,7 +39,7 @@ BEGIN
             e.metadata, k.at, k.at, k.look_id)
         ON CONFLICT (tenant, system, account, mode, id) DO UPDATE
         SET status = excluded.status, amount = excluded.amount, currency = excluded.currency, parent = excluded.parent,
-            other_parents = excluded.other_parents, target = excluded.target, reference = excluded.reference, key = excluded.key,
+            other_parents = excluded.other_parents, target = excluded.target, reference = excluded.reference, key = coalesce(excluded.key, x.key),
             updated_at = excluded.updated_at, failure_reason = excluded.failure_reason, metadata = excluded.metadata,
             needs_read = false, seen_at = excluded.seen_at, look_id = excluded.look_id
         WHERE x.seen_at <= excluded.seen_at;
