@@ -2,6 +2,7 @@ package matchers_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -306,5 +307,34 @@ func TestSuggestionsAreBoundedAndNoOperationLosesItsOnlyHint(t *testing.T) {
 	}
 	if len(matches) > 16*n {
 		t.Errorf("%d suggestions for %d operations", len(matches), n)
+	}
+}
+
+// Operations that share an identity are told apart by what differs, then by age, then by
+// id, whichever of them comes first.
+func TestAnIdentityOfTwoNamesTheOneThatFits(t *testing.T) {
+	t.Parallel()
+	shares := func(change ...func(*recon.Operation)) []func(*recon.Operation) {
+		return append(change, func(o *recon.Operation) { o.Key = "k" })
+	}
+	older := func(o *recon.Operation) { o.CreatedAt = noon.Add(-time.Second) }
+	other := func(o *recon.Operation) { o.Money.Minor = 100 }
+	for name, tt := range map[string]struct {
+		ops  []recon.Operation
+		want string
+	}{
+		"without differences": {[]recon.Operation{operation("op_1", shares(other, older)...), operation("op_2", shares()...)}, "op_2"},
+		"the older one":       {[]recon.Operation{operation("op_1", shares()...), operation("op_2", shares(older)...)}, "op_2"},
+		"the smaller id":      {[]recon.Operation{operation("op_1", shares()...), operation("op_2", shares()...)}, "op_1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 2 {
+				if got := tell(matchers.Pair(tt.ops, []recon.Effect{effect("re_1", key("k"))}, refundTerms)); got[0] != tt.want+" re_1 key proof" {
+					t.Errorf("matches %q, want %s to own it", got, tt.want)
+				}
+				slices.Reverse(tt.ops)
+			}
+		})
 	}
 }

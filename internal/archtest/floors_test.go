@@ -47,7 +47,9 @@ var floors = []struct {
 	{"examples/agents/...", 5},
 	{"examples/crm", 5},
 	{"examples/tickets", 5},
+	{"internal/benchmarks", 5},
 	{"internal/localpg/find", 5},
+	{"internal/mutants", 5},
 
 	{"sources/sourcetest", harness},
 	{"internal/archtest", harness},

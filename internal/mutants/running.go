@@ -1,0 +1,117 @@
+package main
+
+// asking are faults in the sweep of open operations.
+var asking = []mutant{
+	{"sweep: a list that broke off answers for all", "sweep/ask.go",
+		` && l.Complete && l.Parent == ""`, ` && l.Parent == ""`, "sweep", "Answer|List|Blind|Complete|Trunc"},
+	{"sweep: a list answers before its lag is over", "sweep/ask.go",
+		`l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen)`, `l.Covers(c.Operation, c.Policy.Effect)`, "sweep", "Answer|List|Lag"},
+	{"sweep: a list answers for a known effect", "sweep/ask.go",
+		`if c.Operation.EffectID != "" || slices`, `if slices`, "sweep", "Answer|List|Known|Read"},
+	{"sweep: a source that is down is asked for all", "sweep/ask.go",
+		`if len(batch) > 0 && !down(p.state) {`, `if len(batch) > 0 {`, "sweep", "Down|Outage"},
+	{"sweep: the cap stops a batch too late", "sweep/open.go",
+		`next > 0 && p.changed+next > limit`, `next > 0 && p.changed > limit`, "sweep", "Cap|Limit"},
+	{"sweep: a release is not capped", "sweep/open.go",
+		`d.To == recon.ManualReview || d.Release`, `d.To == recon.ManualReview`, "sweep", "Cap|Limit"},
+	{"sweep: one blind answer makes a source down", "sweep/down.go",
+		`return st.Blinds >= downAfter }`, `return st.Blinds >= downAfter-1 }`, "sweep", "Down"},
+	{"sweep: an operation without a next check is written", "sweep/ask.go",
+		`if d.To.Open() && !d.Check.Next.After(now) {`, `if false {`, "sweep", "NextCheck|SetAside|Plan"},
+	{"sweep: an old reading hides a new one", "sweep/ask.go",
+		`			if now, again := effects[e.Identity()]; again {`, `			if now, again := effects[e.Identity()]; again && false {`, "sweep", ""},
+	{"sweep: an own mark is assumed", "sweep/ask.go",
+		`m.Basis == basis && m.Certainty == recon.Proof && `, ``, "sweep", ""},
+}
+
+// auditing are faults in the audit and the comparison.
+var auditing = []mutant{
+	{"audit: complete means up to this moment", "sweep/audit_window.go",
+		`sure := st.BeganAt.Add(-lag)`, `sure := st.BeganAt.Add(lag)`, "sweep", "Window|Complete|Finished|B19|B34|B35"},
+	{"audit: a window in the past completes what lies between", "sweep/audit_window.go",
+		`joins = !st.Window.From.After(st.CompleteTo)`, `joins = true`, "sweep", "Window|Complete|Gap"},
+	{"audit: windows do not overlap", "sweep/audit_window.go",
+		`h.last.Add(-max(overlap, h.reach))`, `h.last`, "sweep", "Window|Overlap"},
+	{"audit: what is not visible yet is accounted for", "sweep/audit_window.go",
+		`sure := h.now.Add(-h.lag).Truncate(time.Second)`, `sure := h.now.Truncate(time.Second)`, "sweep", "Window|Lag"},
+	{"audit: one complete list makes all complete", "sweep/audit_window.go",
+		`if i == 0 || at.Before(earliest) {`, `if i == 0 || at.After(earliest) {`, "sweep", "Window|Complete"},
+	{"audit: a list that broke off is complete", "sweep/audit_list.go",
+		`	if page.Next == "" {
+		whole, err := r.whole()`, `	if true {
+		whole, err := r.whole()`, "sweep", "Audit"},
+	{"audit: a list was made when it ended", "sweep/audit_list.go",
+		`Window: r.state.Window, At: r.state.BeganAt,`, `Window: r.state.Window, At: r.options.Now(),`, "sweep", "Audit"},
+	{"audit: a list that cannot be read is not unseen", "sweep/audit_list.go",
+		`	r.result.unseen(r.list, r.span.counted, why)
+`, `	_ = why
+`, "sweep", "Audit"},
+}
+
+// receiving are faults in the inbox and in what verifies.
+var receiving = []mutant{
+	{"inbox: an event is acknowledged before the commit", "inbox/receive.go",
+		`return fresh, s.pool.SendBatch(ctx, batch).Close()`, `go s.pool.SendBatch(ctx, batch).Close()
+	return fresh, nil`, "inbox", ""},
+	{"inbox: a commit need not reach the disk", "inbox/receive.go",
+		`	batch.Queue(durableSQL)
+`, ``, "inbox", ""},
+	{"inbox: a repeat is not counted", "inbox/sql/receive.sql",
+		`SET deliveries = e.deliveries + excluded.deliveries`, `SET deliveries = e.deliveries`, "inbox", ""},
+	{"inbox: a repeat is worked on again", "inbox/sql/receive.sql",
+		`state = CASE WHEN excluded.signed > e.signed THEN excluded.state ELSE e.state END`, `state = excluded.state`, "inbox", ""},
+	{"inbox: an unsigned body replaces a signed one", "inbox/sql/receive.sql",
+		`blob_id = CASE WHEN excluded.signed > e.signed THEN`, `blob_id = CASE WHEN true THEN`, "inbox", ""},
+	{"inbox: an event that was taken is taken again", "inbox/sql/take.sql",
+		`SET attempts = e.attempts + 1, next_try = $4,`, `SET attempts = e.attempts + 1, next_try = CASE WHEN $4::timestamptz IS NULL THEN $4 ELSE e.next_try END,`, "inbox", ""},
+	{"inbox: an event is tried for ever", "inbox/take.go",
+		`case e.Of.Attempt >= MaxAttempts:`, `case false:`, "inbox", ""},
+	{"inbox: who took it last does not matter", "inbox/take.go",
+		` AND e.attempts = r.attempt`, ` AND r.attempt > 0`, "inbox", ""},
+	{"webhook: a signature is good for ever", "sources/stripe/event_verify.go",
+		`off > s.tolerance || off < -s.tolerance`, `off > 1000*s.tolerance || off < -1000*s.tolerance`, "sources/stripe", "Verify|Signature|Signed|Old|Clock"},
+	{"webhook: a signature from the future is good", "sources/stripe/event_verify.go",
+		`off > s.tolerance || off < -s.tolerance`, `off > s.tolerance`, "sources/stripe", "Verify|Signature|Signed|Old|Clock"},
+	{"webhook: no secret is needed", "sources/stripe/event_verify.go",
+		`	return errors.New("no signature was made with a secret`, `	return nil
+	_ = errors.New("no signature was made with a secret`, "sources/stripe", "Verify|Signature|Signed|Forged"},
+}
+
+// telling are faults in who is told of what, and when.
+var telling = []mutant{
+	{"tell: a step is told twice", "escalation/plan.go",
+		`		if toldFrom(all[i:], told, r.To) {
+			continue
+		}
+`, ``, "escalation", "Plan|Step|Ladder"},
+	{"tell: a step comes a moment late", "escalation/plan.go",
+		`if now.Before(r.at) || done[r.To] {`, `if !now.After(r.at) || done[r.To] {`, "escalation", "Plan|Step|Ladder"},
+	{"tell: what somebody put off is told", "escalation/plan.go",
+		`case now.Before(a.PausedUntil):`, `case now.After(a.PausedUntil):`, "escalation", "Plan|Pause|Snooze|Ladder"},
+	{"tell: who was overtaken is not called", "escalation/plan.go",
+		`				n.Mention = append(n.Mention, e.Mention)
+`, ``, "escalation", "Plan|Step|Ladder|Mention"},
+	{"tell: the end of a finding is not shown", "escalation/plan.go",
+		`if a.Planned != a.Finding.Version || len(t.Notices) > 0 {`, `if a.Planned == a.Finding.Version || len(t.Notices) > 0 {`, "escalation", "Plan|End|Ladder|Change"},
+	{"tell: the step before the key's end comes after it", "escalation/plan.go",
+		`c.expires.Add(-s.BeforeKeyExpiry)`, `c.expires.Add(s.BeforeKeyExpiry)`, "escalation", "Plan|Key|Expir|Ladder"},
+	{"tell: the gravest is told last", "escalation/plan.go",
+		`cmp.Compare(a.Fingerprint(), b.Fingerprint())) < 0`, `cmp.Compare(a.Fingerprint(), b.Fingerprint())) > 0`, "escalation", "Plan|Grav|Beside|Named"},
+	{"tell: an outage is many messages", "escalation/incident.go",
+		`c.Kind == recon.FindUnresolved && (c.Down || c.DownIncident != "")`, `false`, "escalation", "Fold|Incident|Outage"},
+	{"tell: a crowd folds one too late", "escalation/incident.go",
+		`case c.Count >= p.foldAt():`, `case c.Count > p.foldAt():`, "escalation", "Fold|Incident|Crowd"},
+	{"tell: a refusal is taken for delivered", "escalation/retry.go",
+		`	case Refused, Gone:
+		wait, o.result, o.delivery.Undelivered = mendedEvery, Undelivered, true`, `	case Refused, Gone:
+		wait, o.result, o.delivery.Undelivered = mendedEvery, Undelivered, false`, "escalation", "Refus|Undelivered|Retry|Fail"},
+	{"tell: a lost answer leaves no doubt", "escalation/retry.go",
+		`Doubt: n.Doubt || kind == Lost,`, `Doubt: n.Doubt,`, "escalation", "Retry|Fail|Lost"},
+	{"tell: a destination's wait is ignored", "escalation/retry.go",
+		`wait = min(max(after, time.Second), retryAfterMax)`, `wait = time.Second`, "escalation", "Retry|Fail|Limit"},
+	{"tell: a notice is claimed by two", "ledger/notices.go",
+		`
+	AND (n.claimed_until IS NULL OR n.claimed_until <= $3)`, ` AND $3 <= $4`, "ledger", "Notice|Claim"},
+	{"tell: a step runs ahead of its message", "ledger/sql/due_notices.sql",
+		`AND (e.planned_at, e.notice_id) < (n.planned_at, n.notice_id)`, `AND false`, "ledger", "Notice"},
+}
