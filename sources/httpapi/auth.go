@@ -49,18 +49,7 @@ func (a *AuthSettings) readSecrets(at string, read func(string) ([]byte, error))
 		{"token_file", a.TokenFile, &a.Token}, {"password_file", a.PasswordFile, &a.Password},
 		{"client_secret_file", a.ClientSecretFile, &a.ClientSecret},
 	} {
-		if s.file == "" {
-			continue
-		}
-		b, err := read(s.file)
-		text := strings.TrimSpace(string(b))
-		switch {
-		case err != nil:
-			faults = append(faults, recon.Fault{Path: at + "." + s.key, Problem: "cannot read " + s.file + "; create it with the secret as its only content"})
-		case text == "":
-			faults = append(faults, recon.Fault{Path: at + "." + s.key, Problem: s.file + " is empty; write the secret into it"})
-		}
-		*s.into = recon.NewSecret(text)
+		faults = append(faults, sources.ReadSecret(at+"."+s.key, s.file, s.into, read)...)
 	}
 	return faults
 }

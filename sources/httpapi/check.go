@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
 )
 
 // faulter tells a fault of the settings at its key.
@@ -29,9 +30,7 @@ func (s Settings) Validate() []recon.Fault {
 	if s.PerSecond < 0 || s.PerMinute < 0 || s.PerSecond > 0 && s.PerMinute > 0 {
 		fault("per_second", "and per_minute are two ways to say one thing; write one of them, above 0")
 	}
-	if s.Keys.Lifetime == 0 && (s.Keys.RepeatAnswers || s.Keys.HoldsOne) {
-		fault("keys.lifetime", "is missing; write for how long the provider keeps a key")
-	}
+	faults = append(faults, s.Keys.Faults()...)
 	for name, value := range s.Headers {
 		if name == "" || strings.EqualFold(name, "Authorization") || strings.ContainsAny(name+value, "\r\n\x00") {
 			fault("headers", "%q cannot stand here; credentials belong under auth", name)
@@ -82,7 +81,7 @@ func (s Settings) validateAccounts(fault faulter) {
 			at("account", "%s in mode %s is listed twice", a.Account, a.Mode)
 		}
 		seen[id] = true
-		if a.Mode != modeLive && a.Mode != modeTest {
+		if a.Mode != sources.ModeLive && a.Mode != sources.ModeTest {
 			at("mode", "is neither live nor test")
 		}
 	}

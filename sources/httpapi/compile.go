@@ -19,7 +19,7 @@ type compiler struct {
 
 func compile(e EffectSettings, marker string) (*kind, []recon.Fault) {
 	var faults []recon.Fault
-	c := &compiler{set: e, k: &kind{name: e.Kind, summary: e.Summary, sparse: e.Sparse, absolute: e.Absolute, exponents: e.Exponents, currency: e.Currency, modes: e.Modes}}
+	c := &compiler{set: e, k: &kind{name: e.Kind, summary: e.Summary, sparse: e.Sparse, words: e.words()}}
 	c.fault = func(path, format string, args ...any) {
 		faults = append(faults, recon.Fault{Path: path, Problem: fmt.Sprintf(format, args...)})
 	}
@@ -27,8 +27,10 @@ func compile(e EffectSettings, marker string) (*kind, []recon.Fault) {
 		c.fault("kind", "is missing; write what your actions name as effect")
 	}
 	c.fields(marker)
-	c.money()
-	c.words()
+	for _, f := range c.k.words.Faults("fields") {
+		c.fault(f.Path, "%s", f.Problem)
+	}
+	c.log()
 	c.dates()
 	c.pages()
 	c.lookups(marker)
@@ -80,49 +82,6 @@ func (c *compiler) fields(marker string) {
 	for i, name := range c.set.Required {
 		c.k.required[name] = c.path(fmt.Sprintf("required[%d]", i), name, marker)
 	}
-}
-
-func (c *compiler) money() {
-	set := c.set
-	c.k.major = set.Unit == unitMajor
-	switch {
-	case set.Fields.Amount == "" && (set.Unit != "" || set.Currency != "" || set.Fields.Currency != ""):
-		c.fault("fields.amount", "is missing, and a unit or currency is of no use without it")
-	case set.Fields.Amount != "" && set.Unit != unitMajor && set.Unit != unitMinor:
-		c.fault("unit", "is missing; write minor (1250) or major (12.50)")
-	case set.Fields.Amount != "" && (set.Fields.Currency == "") == (set.Currency == ""):
-		c.fault("currency", "is needed once: as currency, or as fields.currency")
-	}
-	if set.Currency != "" && len(set.Currency) != 3 {
-		c.fault("currency", "is no currency; write three letters, such as EUR")
-	}
-	for currency, digits := range set.Exponents {
-		if len(currency) != 3 || currency != strings.ToUpper(currency) || digits < 0 || digits > 6 {
-			c.fault("exponents."+currency, "must be a currency in capital letters with 0 to 6 decimals")
-		}
-	}
-}
-
-func (c *compiler) words() {
-	c.k.statuses = map[string]recon.EffectStatus{}
-	for word, status := range c.set.Statuses {
-		c.k.statuses[word] = recon.EffectStatus(status)
-		if !recon.EffectStatus(status).Valid() {
-			c.fault("statuses."+word, "%q is no status; write in_flight, completed, failed or reversed", status)
-		}
-	}
-	if (c.set.Fields.Status == "") != (len(c.set.Statuses) == 0) {
-		c.fault("statuses", "and fields.status belong together: the field, and what its words mean")
-	}
-	for word, mode := range c.set.Modes {
-		if mode != modeLive && mode != modeTest {
-			c.fault("modes."+word, "%q is neither live nor test", mode)
-		}
-	}
-	if (c.set.Fields.Mode == "") != (len(c.set.Modes) == 0) {
-		c.fault("modes", "and fields.mode belong together: the field, and what its words mean")
-	}
-	c.log()
 }
 
 func (c *compiler) log() {

@@ -9,8 +9,5 @@ func (s *Source) Post(address string) error {
 	return err
 }
 
-// ReadAmount reads an amount in major units with that many decimals.
-var ReadAmount = minorUnits
-
 // Text gives the text of a field.
 func (p Path) Text(v any) (string, error) { return p.text(v) }

@@ -69,7 +69,7 @@ func TestFamilyK1_AStoredAnswer(t *testing.T) {
 			return 200, `{"tickets":` + tickets + `,"count":1}`
 		})
 		ans, sheet := lost(t, httpapi.Settings{
-			APIURL: url, Keys: httpapi.KeySettings{Lifetime: recon.Duration(2 * time.Hour), RepeatAnswers: true, HoldsOne: true},
+			APIURL: url, Keys: sources.KeySettings{Lifetime: recon.Duration(2 * time.Hour), RepeatAnswers: true, HoldsOne: true},
 			Effects: []httpapi.EffectSettings{{
 				Kind: "ticket", Fields: httpapi.FieldSettings{ID: "id", CreatedAt: "created_at", Status: "status", Reference: "external_id"},
 				Statuses:    map[string]string{"new": "completed", "open": "completed", "deleted": "reversed"},
@@ -94,7 +94,7 @@ func TestFamilyK2_AKeyGivesThePresentState(t *testing.T) {
 		return 200, `{"data":[{"id":"transfer_1","created_at":"2026-03-02T11:30:00Z","idempotency_key":"key-1","status":"pending_submission","amount":4200,"currency":"USD"}],"next_cursor":null}`
 	})
 	ans, sheet := lost(t, httpapi.Settings{
-		APIURL: url, Keys: httpapi.KeySettings{Lifetime: recon.Duration(365 * 24 * time.Hour), HoldsOne: true},
+		APIURL: url, Keys: sources.KeySettings{Lifetime: recon.Duration(365 * 24 * time.Hour), HoldsOne: true},
 		Effects: []httpapi.EffectSettings{{
 			Kind: "transfer", Unit: "minor", Fields: httpapi.FieldSettings{ID: "id", CreatedAt: "created_at", Status: "status", Key: "idempotency_key", Amount: "amount", Currency: "currency"},
 			Statuses: map[string]string{"pending_submission": "in_flight", "complete": "completed", "returned": "reversed", "canceled": "failed"},

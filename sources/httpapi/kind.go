@@ -2,24 +2,20 @@ package httpapi
 
 import (
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
 )
 
 // kind is one kind of effect, ready to be asked for and read.
 type kind struct {
-	name      string
-	fields    fields
-	only      map[string]pathAndText
-	required  map[string]Path
-	statuses  map[string]recon.EffectStatus
-	modes     map[string]string
-	major     bool
-	absolute  bool
-	currency  string
-	exponents map[string]int
-	dates     dates
-	log       *eventLog
-	summary   bool
-	sparse    bool
+	name     string
+	fields   fields
+	only     map[string]pathAndText
+	required map[string]Path
+	words    sources.Fields
+	dates    dates
+	log      *eventLog
+	summary  bool
+	sparse   bool
 
 	byID, byReference, byKey, byParent, list *endpoint
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
 )
 
 const (
@@ -114,7 +115,7 @@ func (s PostmarkSettings) Validate() []recon.Fault {
 func (s PostmarkSettings) accounts() []AccountSettings {
 	list := make([]AccountSettings, len(s.Servers))
 	for i, server := range s.Servers {
-		list[i] = AccountSettings{Account: server.Account, Mode: orElse(server.Mode, modeLive),
+		list[i] = AccountSettings{Account: server.Account, Mode: orElse(server.Mode, sources.ModeLive),
 			Auth: AuthSettings{Header: "X-Postmark-Server-Token", Token: server.Token, TokenFile: server.TokenFile}}
 	}
 	return list
@@ -132,7 +133,7 @@ func (s PostmarkSettings) Filled(name string) any {
 	}
 	servers := make([]PostmarkServer, len(s.Servers))
 	for i, server := range s.Servers {
-		server.Mode = orElse(server.Mode, modeLive)
+		server.Mode = orElse(server.Mode, sources.ModeLive)
 		servers[i] = server
 	}
 	s.Servers = servers

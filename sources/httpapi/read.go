@@ -20,12 +20,6 @@ var errGone = errors.New("is not there; the provider's format is not the one tha
 // maxText bounds every text that is kept.
 const maxText = 1024
 
-// sighting is an object as it was last read.
-type sighting struct {
-	effect recon.Effect
-	raw    []byte
-}
-
 // reader reads one object and keeps its first fault.
 type reader struct {
 	k     *kind
@@ -74,17 +68,17 @@ func (r *reader) time(name, s string) time.Time {
 
 // read makes an effect of an object. ok is false for one that is none of the kind. The
 // error says what is not as configured; it never quotes what the object holds.
-func (k *kind) read(v any, at recon.Account, whole bool) (s sighting, ok bool, kind sources.Kind, err error) {
+func (k *kind) read(v any, at recon.Account, whole bool) (s sources.Sighting, ok bool, kind sources.Kind, err error) {
 	if _, object := v.(map[string]any); !object {
-		return sighting{}, false, sources.Malformed, errors.New("what should be an object is none")
+		return sources.Sighting{}, false, sources.Malformed, errors.New("what should be an object is none")
 	}
 	for name, only := range k.only {
 		// One that is gone tells nothing of whether the object is ours.
 		if _, there, err := only.path.find(v); err != nil || !there {
-			return sighting{}, false, sources.Malformed, fmt.Errorf("%s: %w", name, errGone)
+			return sources.Sighting{}, false, sources.Malformed, fmt.Errorf("%s: %w", name, errGone)
 		}
 		if text, err := only.path.text(v); err != nil || text != only.text {
-			return sighting{}, false, "", nil
+			return sources.Sighting{}, false, "", nil
 		}
 	}
 	r := &reader{k: k, v: v, whole: whole || !k.summary, raw: map[string]string{}}
@@ -95,16 +89,16 @@ func (k *kind) read(v any, at recon.Account, whole bool) (s sighting, ok bool, k
 	}
 	e := r.effect(at)
 	if r.err != nil {
-		return sighting{}, false, sources.Malformed, r.err
+		return sources.Sighting{}, false, sources.Malformed, r.err
 	}
 	if shown := r.place(at); shown != at {
-		return sighting{}, false, sources.WrongAccount, errors.New("the object is of another account or mode; check which one the credentials open")
+		return sources.Sighting{}, false, sources.WrongAccount, errors.New("the object is of another account or mode; check which one the credentials open")
 	}
 	raw, err := json.Marshal(r.raw)
 	if err != nil {
-		return sighting{}, false, sources.Malformed, errors.New("the object cannot be written back")
+		return sources.Sighting{}, false, sources.Malformed, errors.New("the object cannot be written back")
 	}
-	return sighting{effect: e, raw: bytes.TrimSpace(raw)}, true, "", nil
+	return sources.Sighting{Effect: e, Raw: bytes.TrimSpace(raw)}, true, "", nil
 }
 
 func (r *reader) effect(at recon.Account) recon.Effect {
@@ -131,7 +125,7 @@ func (r *reader) effect(at recon.Account) recon.Effect {
 	}
 	r.present("amount", f.amount)
 	r.present("currency", f.currency)
-	money, err := r.k.money(r.text("amount", f.amount), r.text("currency", f.currency))
+	money, err := r.k.words.Money(r.text("amount", f.amount), r.text("currency", f.currency))
 	r.fault("amount", err)
 	e.Money = money
 	e.Status = r.status()
@@ -155,7 +149,7 @@ func (r *reader) place(at recon.Account) recon.Account {
 		at.Account = account
 	}
 	if f.mode != nil {
-		at.Mode = r.k.modes[r.need("mode", f.mode)] // a word without meaning is no mode of ours
+		at.Mode = r.k.words.Modes[r.need("mode", f.mode)] // a word without meaning is no mode of ours
 	}
 	return at
 }
@@ -163,11 +157,9 @@ func (r *reader) place(at recon.Account) recon.Account {
 func (r *reader) status() recon.EffectStatus {
 	status := recon.Completed
 	if r.k.fields.status != nil {
-		word := r.need("status", r.k.fields.status)
-		known := false
-		if status, known = r.k.statuses[word]; !known {
-			r.fault("status", errors.New("holds a word that statuses does not name; add what it means"))
-		}
+		var err error
+		status, err = r.k.words.StatusOf(r.need("status", r.k.fields.status))
+		r.fault("status", err)
 	}
 	if r.k.log == nil {
 		return status

@@ -28,18 +28,24 @@ type reading struct {
 	pages   int // read and understood
 	objects int
 	found   []recon.EffectIdentity
-	done    bool  // read to its end
-	missing bool  // the reply is one that is declared to mean "not there"
-	good    trail // of the pages that were understood
-	bad     trail // of the page that was not
+	done    bool          // read to its end
+	missing bool          // the reply is one that is declared to mean "not there"
+	good    sources.Trail // of the pages that were understood
+	bad     sources.Trail // of the page that was not
 	fault   *sources.Error
 }
 
-func (a *asking) open(g groupID, p *place, e *endpoint, q sources.Question) *reading {
+func (a *asking) open(l sources.List, e *endpoint, q sources.Question) *reading {
+	p := a.placeOf(l.Account, l.Mode)
 	at := a.now().UTC()
 	pos := e.begin()
 	pos.Oldest, pos.To = at, at
-	return &reading{endpoint: e, kind: a.kinds[g.kind], place: p, vars: a.vars(p, q), at: at, to: at, pos: pos}
+	return &reading{endpoint: e, kind: a.kinds[l.Kind], place: p, vars: a.vars(p, q), at: at, to: at, pos: pos}
+}
+
+// list names what is read.
+func (r *reading) list() sources.List {
+	return sources.List{Kind: r.kind.name, Account: r.place.Account.Account, Mode: r.place.Mode}
 }
 
 // from is back to where the list was read without a gap. The last second is not counted
@@ -77,7 +83,7 @@ func (a *asking) turn(ctx context.Context, r *reading) error {
 		return err
 	}
 	if fault != nil && errors.Is(fault, errNotThere) {
-		r.good.add(a.Source, reply)
+		a.follow(&r.good, reply)
 		r.pages, r.done, r.missing = r.pages+1, true, true
 		return nil
 	}
@@ -88,7 +94,7 @@ func (a *asking) turn(ctx context.Context, r *reading) error {
 		return err
 	}
 	if fault != nil {
-		r.bad.add(a.Source, reply)
+		a.follow(&r.bad, reply)
 		r.fault = fault
 	}
 	return nil
@@ -157,11 +163,11 @@ func (a *asking) take(ctx context.Context, r *reading, reply *reply) (*sources.E
 		}
 	}
 	for _, s := range p.seen {
-		a.seen[s.effect.Identity()] = s
-		r.found = append(r.found, s.effect.Identity())
+		a.Seen[s.Effect.Identity()] = s
+		r.found = append(r.found, s.Effect.Identity())
 	}
-	r.good.add(a.Source, reply)
-	r.good.join(p.more)
+	a.follow(&r.good, reply)
+	r.good.Join(p.more)
 	r.pages, r.objects = r.pages+1, r.objects+len(p.seen)
 	r.pos, r.done = next, ended || p.ended
 	return nil, nil
@@ -186,9 +192,9 @@ type pageOf struct {
 	name    string
 	oldest  time.Time
 	read    int
-	seen    []*sighting
-	more    trail // of what was read by id for it
-	ended   bool  // an object lies before what is asked for
+	seen    []*sources.Sighting
+	more    sources.Trail // of what was read by id for it
+	ended   bool          // an object lies before what is asked for
 }
 
 // object reads one object of the page.
@@ -201,19 +207,19 @@ func (p *pageOf) object(ctx context.Context, item any) (*sources.Error, error) {
 	if !ours {
 		return nil, nil
 	}
-	p.complete(&s.effect)
-	if r.matches != nil && !r.obeyed(&s.effect) {
+	p.complete(&s.Effect)
+	if r.matches != nil && !r.obeyed(&s.Effect) {
 		if r.strong {
 			return p.fault(p.name, sources.Malformed, errors.New("the reply holds what was not asked for: the filter is not obeyed")), nil
 		}
 		return nil, nil
 	}
 	if r.order() {
-		if fault, pass := p.place(s.effect.CreatedAt); fault != nil || pass {
+		if fault, pass := p.place(s.Effect.CreatedAt); fault != nil || pass {
 			return fault, nil
 		}
 	}
-	if r.kind.summary && r.items != nil && s.effect.Status == recon.Completed {
+	if r.kind.summary && r.items != nil && s.Effect.Status == recon.Completed {
 		if fault, err := p.whole(ctx, &s); fault != nil || err != nil {
 			return fault, err
 		}
@@ -267,19 +273,19 @@ func (p *pageOf) place(created time.Time) (fault *sources.Error, pass bool) {
 }
 
 // whole reads an object by its id, because lists do not show all of it.
-func (p *pageOf) whole(ctx context.Context, s *sighting) (*sources.Error, error) {
-	one := p.open(groupID{kind: p.reading.kind.name}, p.reading.place, p.reading.kind.byID, sources.Question{EffectID: s.effect.ID})
-	one.want = s.effect.ID
+func (p *pageOf) whole(ctx context.Context, s *sources.Sighting) (*sources.Error, error) {
+	one := p.open(p.reading.list(), p.reading.kind.byID, sources.Question{EffectID: s.Effect.ID})
+	one.want = s.Effect.ID
 	err := p.turn(ctx, one)
-	p.more.join(one.good)
-	p.more.join(one.bad)
+	p.more.Join(one.good)
+	p.more.Join(one.bad)
 	switch {
 	case err != nil || one.fault != nil:
 		return one.fault, err
 	case one.missing || len(one.found) == 0:
 		return p.fault(p.name, sources.Malformed, errors.New("an object that the list shows is not there by its id")), nil
 	}
-	*s = *p.asking.seen[one.found[0]]
+	*s = *p.asking.Seen[one.found[0]]
 	return nil, nil
 }
 

@@ -5,16 +5,13 @@ import (
 	"strings"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
 )
 
 const (
-	modeLive = "live"
-	modeTest = "test"
-
 	defaultAccount   = "default"
 	defaultMarker    = "operation_id"
 	defaultPerSecond = 2
-	defaultLag       = recon.Duration(defaultLagOf)
 	defaultInFlight  = recon.Duration(inFlightOf)
 )
 
@@ -42,7 +39,7 @@ type Settings struct {
 	// gave it up. Default 2m.
 	InFlight recon.Duration `yaml:"in_flight" json:"in_flight"`
 	// Keys says what the provider does with idempotency keys. Without it: it keeps none.
-	Keys KeySettings `yaml:"keys" json:"keys"`
+	Keys sources.KeySettings `yaml:"keys" json:"keys"`
 	// Effects are the kinds of effects that are observed, each with its look-ups.
 	Effects []EffectSettings `yaml:"effects" json:"effects"`
 }
@@ -52,15 +49,6 @@ type AccountSettings struct {
 	Account string       `yaml:"account" json:"account"`
 	Mode    string       `yaml:"mode" json:"mode"` // default live
 	Auth    AuthSettings `yaml:"auth" json:"auth"` // default: the source's
-}
-
-// KeySettings say what an idempotency key is worth at the provider.
-type KeySettings struct {
-	Lifetime recon.Duration `yaml:"lifetime" json:"lifetime"`
-	// RepeatAnswers: a repeat under the same key gives the first one's answer.
-	RepeatAnswers bool `yaml:"repeat_answers" json:"repeat_answers"`
-	// HoldsOne: one key holds the provider to one effect.
-	HoldsOne bool `yaml:"holds_one" json:"holds_one"`
 }
 
 // EffectSettings say how effects of one kind are read and found.
@@ -104,6 +92,14 @@ type EffectSettings struct {
 	ByParent    LookupSettings `yaml:"by_parent" json:"by_parent"`
 	List        LookupSettings `yaml:"list" json:"list"`
 	Paging      PagingSettings `yaml:"paging" json:"paging"`
+}
+
+// words says how the objects write what they hold.
+func (e EffectSettings) words() sources.Fields {
+	return sources.Fields{
+		Amount: e.Fields.Amount, CurrencyField: e.Fields.Currency, Status: e.Fields.Status, Mode: e.Fields.Mode,
+		Unit: e.Unit, Currency: e.Currency, Exponents: e.Exponents, Absolute: e.Absolute, Statuses: e.Statuses, Modes: e.Modes,
+	}
 }
 
 // FieldSettings are the paths of an object's fields: see [Path]. Only these are read;
@@ -228,11 +224,11 @@ func orElse(s, other string) string {
 // all gives the accounts of both forms, with defaults filled in.
 func (s Settings) all() []AccountSettings {
 	if len(s.Accounts) == 0 {
-		return []AccountSettings{{Account: orElse(s.Account, defaultAccount), Mode: orElse(s.Mode, modeLive), Auth: s.Auth}}
+		return []AccountSettings{{Account: orElse(s.Account, defaultAccount), Mode: orElse(s.Mode, sources.ModeLive), Auth: s.Auth}}
 	}
 	list := make([]AccountSettings, len(s.Accounts))
 	for i, a := range s.Accounts {
-		a.Mode = orElse(a.Mode, modeLive)
+		a.Mode = orElse(a.Mode, sources.ModeLive)
 		if a.Auth.isZero() {
 			a.Auth = s.Auth
 		}

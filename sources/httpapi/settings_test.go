@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi"
 )
 
@@ -111,7 +112,7 @@ func TestSecretsAreReadFromFilesAndNeverShown(t *testing.T) {
 func TestSheetTellsTheWeakestOfEachMethod(t *testing.T) {
 	f := newFake(t, "cursor", func(s *httpapi.Settings) {
 		s.PerMinute, s.PerSecond = 6, 0
-		s.Keys = httpapi.KeySettings{Lifetime: recon.Duration(2 * 3600e9), RepeatAnswers: true, HoldsOne: true}
+		s.Keys = sources.KeySettings{Lifetime: recon.Duration(2 * 3600e9), RepeatAnswers: true, HoldsOne: true}
 		other := s.Effects[0]
 		other.Kind, other.ByID = "letter", httpapi.LookupSettings{}
 		other.List.Consistency, other.List.Lag, other.List.History = "eventual", recon.Duration(600e9), recon.Duration(45*24*3600e9)

@@ -23,7 +23,6 @@ const (
 	maxFaults      = 3
 	requestTimeout = 30 * time.Second
 	defaultSize    = 100
-	defaultLagOf   = time.Minute
 	inFlightOf     = 2 * time.Minute
 )
 
@@ -52,7 +51,7 @@ type Source struct {
 	timeout   time.Duration
 	limiter   *rate.Limiter
 	onRequest func(endpoint, code string)
-	memory    memory
+	memory    sources.Memory
 }
 
 var (
@@ -141,7 +140,7 @@ func (s *Source) writeSheet() recon.Sheet {
 	set := s.settings
 	sheet := recon.Sheet{
 		System: set.System, Marker: s.marker, Kinds: slices.Sorted(maps.Keys(s.kinds)),
-		Abilities:   abilities(set.Effects),
+		Abilities:   sources.Weakest(abilities(set.Effects)),
 		KeyLifetime: set.Keys.Lifetime, RepeatAnswer: set.Keys.RepeatAnswers, KeyHoldsOne: set.Keys.HoldsOne,
 		InFlightMax: set.InFlight, PageSize: defaultSize, PerSecond: float64(set.perSecond()),
 	}
@@ -152,7 +151,7 @@ func (s *Source) writeSheet() recon.Sheet {
 		if k.list != nil && k.list.paging != nil {
 			sheet.PageSize = min(sheet.PageSize, k.list.paging.size)
 		}
-		for currency, digits := range k.exponents {
+		for currency, digits := range k.words.Exponents {
 			if sheet.Exponents == nil {
 				sheet.Exponents = map[string]int{}
 			}
@@ -162,53 +161,14 @@ func (s *Source) writeSheet() recon.Sheet {
 	return sheet
 }
 
-// abilities gives one ability for each method. Where look-ups of one method differ, from
-// kind to kind or between a parent's list and that of a window, the weakest one counts.
-func abilities(effects []EffectSettings) []recon.Ability {
-	by := map[recon.Method]*recon.Ability{}
+// abilities gives what single look-ups can do.
+func abilities(effects []EffectSettings) (list []recon.Ability) {
 	for _, e := range effects {
 		for _, l := range e.lookups() {
-			a := by[l.method]
-			if a == nil {
-				a = &recon.Ability{Method: l.method, Consistency: recon.Strong, NeedsMark: marksOf(l.method)}
-				by[l.method] = a
-			}
-			if recon.Consistency(l.Consistency) != recon.Strong {
-				a.Consistency = recon.Eventual
-			}
-			lag := l.Lag
-			if lag == 0 {
-				lag = defaultLag
-			}
-			a.Lag = max(a.Lag, lag)
-			if l.History > 0 && (a.History == 0 || l.History < a.History) {
-				a.History = l.History
-			}
-			if !slices.Contains(a.Kinds, e.Kind) {
-				a.Kinds = append(a.Kinds, e.Kind)
-			}
-		}
-	}
-	var list []recon.Ability
-	for _, m := range []recon.Method{recon.ByID, recon.ByReference, recon.ByKey, recon.ByList} {
-		if a := by[m]; a != nil {
-			list = append(list, *a)
+			list = append(list, recon.Ability{Method: l.method, Consistency: recon.Consistency(l.Consistency), Lag: l.Lag, History: l.History, Kinds: []string{e.Kind}})
 		}
 	}
 	return list
-}
-
-// marksOf are the marks by which a method finds an effect whose id is not known.
-func marksOf(m recon.Method) []recon.Mark {
-	switch m {
-	case recon.ByReference:
-		return []recon.Mark{recon.MarkReference}
-	case recon.ByKey:
-		return []recon.Mark{recon.MarkKey}
-	case recon.ByList:
-		return []recon.Mark{recon.MarkReference, recon.MarkKey}
-	}
-	return nil
 }
 
 // Probe asks for the newest objects of a list, or by a name that nobody has: then any

@@ -28,7 +28,7 @@ func (s *Source) Events(ctx context.Context, feed recon.Account, w recon.Window,
 	if err != nil {
 		return sources.EventPage{}, fmt.Errorf("%s: list events: %w", s.name, err)
 	}
-	a := &asking{Source: s, now: now}
+	a := s.asking(now)
 	f := &feedPage{asking: a, list: a.resume(l, w, from)}
 	if err := f.read(ctx, from); err != nil {
 		return sources.EventPage{}, fmt.Errorf("%s: list events: %w", s.name, err)
@@ -67,7 +67,7 @@ func (f *feedPage) turn(ctx context.Context, r *reading) error {
 	if err != nil {
 		return err
 	}
-	r.whole.add(ex)
+	follow(&r.whole, ex)
 	if fault == nil {
 		fault = f.take(r, ex)
 	}

@@ -34,7 +34,7 @@ func (a *asking) identify(ctx context.Context, p *place) (*sources.Error, error)
 			return nil, err
 		}
 		if ex.sent {
-			a.spare.calls++
+			a.Spare++
 		}
 		var known bool
 		if opens, known = identityFrom(ex, fault, p.account); !known {

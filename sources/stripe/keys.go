@@ -22,31 +22,31 @@ type feed struct {
 	made  map[string]string // id of the object by key
 	pages int
 	done  bool
-	trail trail
+	trail sources.Trail
 	fault *sources.Error
 }
 
 // byKey looks for the keys of the questions that nothing else has answered. There is
 // no filter by key: the events of the kind are listed, and the keys compared.
-func (a *asking) byKey(ctx context.Context, g group) error {
-	seen := sight(a.inGroup(g.id))
+func (a *asking) byKey(ctx context.Context, g sources.Group) error {
+	seen := sight(a.inGroup(g.List))
 	var open []sources.Question
-	for _, q := range g.questions {
+	for _, q := range g.Questions {
 		if seen.wantsKey(q) {
 			open = append(open, q)
 		}
 	}
-	if len(open) == 0 || len(kinds[g.id.kind].made) == 0 || a.halted() != nil {
+	if len(open) == 0 || len(kinds[g.Kind].made) == 0 || a.halted() != nil {
 		return nil
 	}
 	at := a.now().UTC()
-	from := since(open[len(open)-1].From)
+	from := sources.Since(open[len(open)-1].From)
 	if history := at.Add(-eventHistory); from.Before(history) {
 		from = history.Truncate(time.Second)
 	}
 	f := &feed{
-		listing: listing{place: g.place, kind: kindEvent, since: from, types: kinds[g.id.kind].made, limit: a.pageSize},
-		at:      at, opens: a.memory.identityOf(g.place), left: map[string]bool{}, made: map[string]string{},
+		listing: listing{place: a.place(g.Account, g.Mode), kind: kindEvent, since: from, types: kinds[g.Kind].made, limit: a.pageSize},
+		at:      at, opens: a.memory.identityOf(a.place(g.Account, g.Mode)), left: map[string]bool{}, made: map[string]string{},
 	}
 	for _, q := range open {
 		f.left[q.Key] = true
@@ -60,7 +60,7 @@ func (a *asking) byKey(ctx context.Context, g group) error {
 }
 
 // follow reads the next page of the feed.
-func (a *asking) follow(ctx context.Context, g group, f *feed) error {
+func (a *asking) follow(ctx context.Context, g sources.Group, f *feed) error {
 	if f.pages >= maxEventPages {
 		f.fault = a.fault("GET /v1/events", sources.Truncated, errors.New("there are more events than one look reads"))
 		return nil
@@ -69,7 +69,7 @@ func (a *asking) follow(ctx context.Context, g group, f *feed) error {
 	if err != nil {
 		return err
 	}
-	f.trail.add(ex)
+	follow(&f.trail, ex)
 	if fault != nil {
 		f.fault = fault
 		return nil
@@ -94,11 +94,11 @@ func (a *asking) follow(ctx context.Context, g group, f *feed) error {
 }
 
 // note takes an event's key, unless the event is of another mode, account or kind.
-func (f *feed) note(g group, e event) {
+func (f *feed) note(g sources.Group, e event) {
 	switch {
 	case e.Livemode != nil && *e.Livemode != (f.place.mode == modeLive),
 		e.Account != "" && f.opens == isRight && string(e.Account) != f.place.account,
-		string(e.Data.Object.Object) != kinds[g.id.kind].objectName(g.id.kind) || e.Data.Object.ID == "",
+		string(e.Data.Object.Object) != kinds[g.Kind].objectName(g.Kind) || e.Data.Object.ID == "",
 		!f.left[e.Request.Key]:
 		return
 	}
@@ -109,14 +109,14 @@ func (f *feed) note(g group, e event) {
 // tellKeys records one look for each key, and reads the objects that were found: an
 // event is a snapshot. Where a reference was sent too, silence and faults of the feed
 // are not told, since another look has already answered the question.
-func (a *asking) tellKeys(ctx context.Context, g group, f *feed, open []sources.Question) error {
+func (a *asking) tellKeys(ctx context.Context, g sources.Group, f *feed, open []sources.Question) error {
 	told := map[string]bool{}
 	for _, q := range open {
 		if told[q.Key] {
 			continue
 		}
 		told[q.Key] = true
-		l := a.look(g.id, recon.ByKey, f.at)
+		l := a.Look(g.List, recon.ByKey, f.at)
 		l.Key, l.Window = q.Key, recon.Window{From: f.since, To: f.at}
 		fault := f.fault
 		var found []recon.EffectIdentity
@@ -128,22 +128,22 @@ func (a *asking) tellKeys(ctx context.Context, g group, f *feed, open []sources.
 		} else if slices.Contains(q.Marks, recon.MarkReference) {
 			continue
 		}
-		a.conclude(l, f.trail, found, fault)
-		f.trail = trail{}
+		a.Conclude(l, f.trail, found, fault)
+		f.trail = sources.Trail{}
 	}
-	a.spare.calls += f.trail.calls
+	a.Spare += f.trail.Calls
 	return nil
 }
 
 // learn gives an object its key, after reading it where it was not read yet.
-func (a *asking) learn(ctx context.Context, g group, id, key string, t *trail) ([]recon.EffectIdentity, *sources.Error, error) {
-	identity := recon.EffectIdentity{System: a.system, Account: g.id.account, Mode: g.id.mode, ID: id}
-	if _, ok := a.seen[identity]; !ok {
+func (a *asking) learn(ctx context.Context, g sources.Group, id, key string, t *sources.Trail) ([]recon.EffectIdentity, *sources.Error, error) {
+	identity := recon.EffectIdentity{System: a.system, Account: g.Account, Mode: g.Mode, ID: id}
+	if _, ok := a.Seen[identity]; !ok {
 		_, fault, err := a.read(ctx, g, id, t)
 		if err != nil || fault != nil {
 			return nil, fault, err
 		}
 	}
-	a.seen[identity].effect.Key = key
+	a.Seen[identity].Effect.Key = key
 	return []recon.EffectIdentity{identity}, nil, nil
 }

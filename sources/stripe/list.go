@@ -22,11 +22,11 @@ type reading struct {
 	pages    int       // read and understood
 	objects  int
 	found    []recon.EffectIdentity
-	oldest   time.Time // created of the last object of the last good page
-	done     bool      // read to its end
-	good     trail     // of the pages that were understood
-	bad      trail     // of the page that was not
-	whole    trail     // of all pages
+	oldest   time.Time     // created of the last object of the last good page
+	done     bool          // read to its end
+	good     sources.Trail // of the pages that were understood
+	bad      sources.Trail // of the page that was not
+	whole    sources.Trail // of all pages
 	badFound []recon.EffectIdentity
 	fault    *sources.Error
 }
@@ -67,9 +67,9 @@ func (a *asking) turn(ctx context.Context, r *reading) error {
 	if err != nil {
 		return err
 	}
-	r.whole.add(ex)
+	follow(&r.whole, ex)
 	if fault != nil {
-		r.bad.add(ex)
+		follow(&r.bad, ex)
 		r.fault = fault
 	} else {
 		a.take(r, ex)
@@ -128,13 +128,13 @@ func (a *asking) take(r *reading, ex *exchange) {
 		kind, fault = sources.Truncated, errors.New("the list does not move on")
 	}
 	if fault != nil {
-		r.bad.add(ex)
+		follow(&r.bad, ex)
 		r.badFound = found
 		r.fault = a.fault("GET "+pathOf(r.kind), kind, fault)
 		return
 	}
 	a.memory.wasAnswered(address{r.place, r.kind})
-	r.good.add(ex)
+	follow(&r.good, ex)
 	r.pages++
 	r.objects += len(found)
 	r.found = append(r.found, found...)
@@ -143,28 +143,28 @@ func (a *asking) take(r *reading, ex *exchange) {
 
 // byWindow lists what was created since the oldest question, as long as that is worth
 // its pages, and gives the questions that it left to be asked singly.
-func (a *asking) byWindow(ctx context.Context, g group, questions []sources.Question) ([]sources.Question, error) {
+func (a *asking) byWindow(ctx context.Context, g sources.Group, questions []sources.Question) ([]sources.Question, error) {
 	asked := questions
 	questions = atLatest(a.now().Add(-time.Second), questions)
 	left := reaches(questions)
-	density := a.memory.densityOf(g.id)
+	density := a.memory.DensityOf(g.List)
 	r := a.open(listing{
-		place: g.place, kind: g.id.kind, limit: a.pageSize,
-		since: since(questions[len(questions)-1].From),
+		place: a.place(g.Account, g.Mode), kind: g.Kind, limit: a.pageSize,
+		since: sources.Since(questions[len(questions)-1].From),
 	})
 	reached, searched := 0, false
-	for pays(left[reached:], r.oldest, density, a.pageSize) {
+	for sources.Pays(left[reached:], r.oldest, density, a.pageSize) {
 		if err := a.turn(ctx, r); err != nil {
 			return nil, err
 		}
-		for reached < len(left) && !left[reached].from.Before(r.from()) {
+		for reached < len(left) && !left[reached].From.Before(r.from()) {
 			reached++
 		}
 		if r.fault != nil || r.done {
 			break
 		}
 		density = r.perSecond()
-		if !searched && worthSearching(g.id.kind, left[reached:], r, a.pageSize) {
+		if !searched && worthSearching(g.Kind, left[reached:], r, a.pageSize) {
 			searched = true
 			if err := a.bySearch(ctx, g, questions[reached:], left[reached:]); err != nil {
 				return nil, err
@@ -172,7 +172,7 @@ func (a *asking) byWindow(ctx context.Context, g group, questions []sources.Ques
 		}
 	}
 	if r.pages > 0 {
-		a.memory.sawDensity(g.id, r.perSecond())
+		a.memory.SawDensity(g.List, r.perSecond())
 	}
 	a.tell(g, r)
 	halted := a.halted() != nil
@@ -180,14 +180,14 @@ func (a *asking) byWindow(ctx context.Context, g group, questions []sources.Ques
 	for i, q := range asked {
 		_, ok := singleOf(q)
 		switch {
-		case ok && i >= reached && !left[i].forced && !halted:
+		case ok && i >= reached && !left[i].Forced && !halted:
 			singles = append(singles, q)
 		case !q.From.Before(r.at):
 			early = append(early, q) // no window up to now holds its beginning
 		}
 	}
 	if len(early) > 0 {
-		a.blind(group{g.id, g.place, early}, trail{}, a.fault("ask", sources.OwnBug, errors.New("a question begins later than now; check the clocks")))
+		a.Blind(g.Only(early), a.now(), a.fault("ask", sources.OwnBug, errors.New("a question begins later than now; check the clocks")))
 	}
 	return singles, nil
 }
@@ -209,21 +209,21 @@ func atLatest(latest time.Time, questions []sources.Question) []sources.Question
 
 // tell records a window list: what was read answers for its range, what was not is
 // blind.
-func (a *asking) tell(g group, r *reading) {
-	l := a.look(g.id, recon.ByList, r.at)
+func (a *asking) tell(g sources.Group, r *reading) {
+	l := a.Look(g.List, recon.ByList, r.at)
 	if r.pages > 0 {
 		l.Window = recon.Window{From: r.from(), To: r.at}
-		a.conclude(l, r.good, r.found, nil)
+		a.Conclude(l, r.good, r.found, nil)
 	}
 	if r.fault != nil {
 		l.Window = recon.Window{From: r.since, To: r.from()}
-		a.conclude(l, r.bad, r.badFound, r.fault)
+		a.Conclude(l, r.bad, r.badFound, r.fault)
 	}
 }
 
 // singly asks each question by its own call, each call once. It gives the questions
 // whose parent does not exist in this account and mode.
-func (a *asking) singly(ctx context.Context, g group, questions []sources.Question) ([]sources.Question, error) {
+func (a *asking) singly(ctx context.Context, g sources.Group, questions []sources.Question) ([]sources.Question, error) {
 	var orphaned []sources.Question
 	missing := map[single]bool{} // what was asked, and whether it does not exist
 	once := func(one single) (bool, error) {
@@ -242,7 +242,7 @@ func (a *asking) singly(ctx context.Context, g group, questions []sources.Questi
 	}
 	for i, q := range questions {
 		if fault := a.halted(); fault != nil {
-			a.blind(group{g.id, g.place, questions[i:]}, trail{}, fault)
+			a.Blind(g.Only(questions[i:]), a.now(), fault)
 			return nil, nil
 		}
 		if q.EffectID != "" {
@@ -271,38 +271,38 @@ func (a *asking) singly(ctx context.Context, g group, questions []sources.Questi
 }
 
 // byID asks for one object, and reports whether it is absent.
-func (a *asking) byID(ctx context.Context, g group, id string) (absent bool, err error) {
-	l := a.look(g.id, recon.ByID, a.now().UTC())
+func (a *asking) byID(ctx context.Context, g sources.Group, id string) (absent bool, err error) {
+	l := a.Look(g.List, recon.ByID, a.now().UTC())
 	l.EffectID = id
-	var t trail
+	var t sources.Trail
 	e, fault, err := a.read(ctx, g, id, &t)
 	var reply replyError
 	switch {
 	case err != nil:
 		return false, err
 	case fault == nil:
-		a.conclude(l, t, []recon.EffectIdentity{e.Identity()}, nil)
+		a.Conclude(l, t, []recon.EffectIdentity{e.Identity()}, nil)
 	case errors.As(fault.Err, &reply) && reply.Status == http.StatusNotFound && reply.missing():
-		a.conclude(l, t, nil, nil)
+		a.Conclude(l, t, nil, nil)
 		return true, nil
 	default:
-		a.conclude(l, t, nil, fault)
+		a.Conclude(l, t, nil, fault)
 	}
 	return false, nil
 }
 
 // read reads one object by its id.
-func (a *asking) read(ctx context.Context, g group, id string, t *trail) (recon.Effect, *sources.Error, error) {
-	ex, fault, err := a.do(func() (*exchange, *sources.Error, error) { return a.one(ctx, g.place, g.id.kind, id) })
+func (a *asking) read(ctx context.Context, g sources.Group, id string, t *sources.Trail) (recon.Effect, *sources.Error, error) {
+	ex, fault, err := a.do(func() (*exchange, *sources.Error, error) { return a.one(ctx, a.place(g.Account, g.Mode), g.Kind, id) })
 	if err != nil {
 		return recon.Effect{}, nil, err
 	}
-	t.add(ex)
+	follow(t, ex)
 	if fault != nil {
 		return recon.Effect{}, fault, nil
 	}
-	endpoint := "GET " + pathOf(g.id.kind) + "/{id}"
-	o, bad := readObject(g.id.kind, json.RawMessage(ex.body))
+	endpoint := "GET " + pathOf(g.Kind) + "/{id}"
+	o, bad := readObject(g.Kind, json.RawMessage(ex.body))
 	switch {
 	case deleted(ex.body, id):
 		return recon.Effect{}, a.fault(endpoint, sources.OwnBug, gone), nil
@@ -310,10 +310,10 @@ func (a *asking) read(ctx context.Context, g group, id string, t *trail) (recon.
 		return recon.Effect{}, a.fault(endpoint, sources.Malformed, bad), nil
 	case o.ID != id:
 		return recon.Effect{}, a.fault(endpoint, sources.Malformed, errors.New("the reply is another object than the one asked for")), nil
-	case o.wrongMode(g.place.mode):
+	case o.wrongMode(a.place(g.Account, g.Mode).mode):
 		return recon.Effect{}, a.fault(endpoint, sources.WrongAccount, errors.New("the object is of another mode and was set aside")), nil
 	}
-	e := a.effectOf(g.place, o)
+	e := a.effectOf(a.place(g.Account, g.Mode), o)
 	a.keep(e, o)
 	return e, nil, nil
 }
@@ -334,8 +334,8 @@ func deleted(reply []byte, id string) bool {
 // byParent lists what hangs under a parent, and reports whether the parent itself does
 // not exist in this account and mode. That proves nothing by itself, since the parent
 // may be misspelt or live elsewhere, so it leaves no look.
-func (a *asking) byParent(ctx context.Context, g group, one single) (missing bool, err error) {
-	r := a.open(listing{place: g.place, kind: g.id.kind, limit: a.pageSize, parent: one.parent, filter: one.filter})
+func (a *asking) byParent(ctx context.Context, g sources.Group, one single) (missing bool, err error) {
+	r := a.open(listing{place: a.place(g.Account, g.Mode), kind: g.Kind, limit: a.pageSize, parent: one.parent, filter: one.filter})
 	for !r.done && r.fault == nil {
 		if err := a.turn(ctx, r); err != nil {
 			return false, err
@@ -343,11 +343,11 @@ func (a *asking) byParent(ctx context.Context, g group, one single) (missing boo
 	}
 	var reply replyError
 	if r.fault != nil && r.pages == 0 && errors.As(r.fault.Err, &reply) && reply.missing() {
-		a.spare.calls += r.whole.calls
+		a.Spare += r.whole.Calls
 		return true, nil
 	}
-	l := a.look(g.id, recon.ByList, r.at)
+	l := a.Look(g.List, recon.ByList, r.at)
 	l.Parent = one.parent
-	a.conclude(l, r.whole, append(r.found, r.badFound...), r.fault)
+	a.Conclude(l, r.whole, append(r.found, r.badFound...), r.fault)
 	return false, nil
 }

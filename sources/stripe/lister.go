@@ -35,7 +35,7 @@ func (s *Source) Page(ctx context.Context, l sources.List, w recon.Window, curso
 	if err != nil {
 		return sources.Page{}, fmt.Errorf("%s: list %s: %w", s.name, l.Kind, err)
 	}
-	a := &asking{Source: s, now: now, seen: map[recon.EffectIdentity]*sighting{}}
+	a := s.asking(now)
 	r := a.resume(l, w, from)
 	if err := a.readPage(ctx, r, from); err != nil {
 		return sources.Page{}, fmt.Errorf("%s: list %s: %w", s.name, l.Kind, err)
@@ -49,7 +49,7 @@ func (a *asking) resume(l sources.List, w recon.Window, from position) *reading 
 		place: a.place(l.Account, l.Mode), kind: l.Kind, limit: a.pageSize,
 		since: w.From.Truncate(time.Second).UTC(), until: w.To.UTC(), after: from.After,
 	})
-	if l.Kind == kindRefund && a.memory.mayExpand(groupID{l.Account, l.Mode, l.Kind}) {
+	if l.Kind == kindRefund && a.memory.mayExpand(l) {
 		r.expand = []string{"charge"}
 	}
 	r.begin = w.From.UTC()
@@ -106,7 +106,7 @@ func (a *asking) readOn(ctx context.Context, r *reading, from position, turn fun
 	}
 	// The object at which the page before ended was deleted. All that is as old as it,
 	// or older, is read again.
-	r.after, r.fault, r.bad = "", nil, trail{}
+	r.after, r.fault, r.bad = "", nil, sources.Trail{}
 	r.until = from.Oldest.Add(time.Second)
 	return turn(ctx, r)
 }
@@ -121,10 +121,10 @@ func (a *asking) turnExpanded(ctx context.Context, r *reading) error {
 		return err
 	}
 	a.forgive()
-	r.expand, r.fault, r.bad = nil, nil, trail{}
+	r.expand, r.fault, r.bad = nil, nil, sources.Trail{}
 	err = a.turn(ctx, r)
 	if err == nil && r.fault == nil {
-		a.memory.expansionRefused(groupID{r.place.account, r.place.mode, r.kind})
+		a.memory.expansionRefused(sources.List{Kind: r.kind, Account: r.place.account, Mode: r.place.mode})
 	}
 	return err
 }
@@ -142,28 +142,21 @@ func (a *asking) toldPage(l sources.List, w recon.Window, r *reading, cursor str
 	if r.kind == kindEvent {
 		method = recon.ByChanges
 	}
-	look := a.look(groupID{l.Account, l.Mode, l.Kind}, method, r.at)
-	page := sources.Page{}
+	look := a.Look(l, method, r.at)
+	next := ""
 	if r.fault != nil {
 		look.Window = recon.Window{From: r.begin, To: r.to}
 		if !r.begin.Before(r.to) {
 			look.Window.To = w.To.UTC()
 		}
-		a.conclude(look, r.whole, r.badFound, r.fault)
-		page.Next = cursor
+		a.Conclude(look, r.whole, r.badFound, r.fault)
+		next = cursor
 	} else {
 		look.Window = recon.Window{From: r.from(), To: r.to}
-		a.conclude(look, r.whole, r.found, nil)
+		a.Conclude(look, r.whole, r.found, nil)
 		if !r.done {
-			page.Next = position{After: r.after, Oldest: r.oldest, To: r.from()}.cursor(l, w)
+			next = sources.WriteCursor(position{After: r.after, Oldest: r.oldest, To: r.from()}, l, w)
 		}
 	}
-	ans, err := a.answer()
-	if err != nil {
-		return sources.Page{}, err
-	}
-	slices.Reverse(ans.Effects)
-	slices.Reverse(ans.Raw)
-	page.Effects, page.Raw, page.Look = ans.Effects, ans.Raw, ans.Looks[0]
-	return page, nil
+	return a.AsPage(next)
 }

@@ -48,7 +48,7 @@ func TestAPageIsReadOnlyWhereItPays(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			if got := pays(reaches(tt.questions), noon, tt.perMinute/60, 100); got != tt.want {
+			if got := sources.Pays(reaches(tt.questions), noon, tt.perMinute/60, 100); got != tt.want {
 				t.Errorf("pays = %t, want %t", got, tt.want)
 			}
 		})

@@ -24,31 +24,31 @@ const (
 
 // worthSearching says whether the index may spare pages: some question can only be
 // answered by a list, and lies further back than the searches for all of them cost.
-func worthSearching(kind string, left []reach, r *reading, pageSize int) bool {
+func worthSearching(kind string, left []sources.Reach, r *reading, pageSize int) bool {
 	if kinds[kind].search == nil {
 		return false
 	}
 	forced, farthest := 0, r.oldest
 	for _, one := range left {
-		if one.forced {
+		if one.Forced {
 			forced++
-			farthest = one.from
+			farthest = one.From
 		}
 	}
 	queries := (forced + maxClauses - 1) / maxClauses
-	return forced > 0 && pagesTo(farthest, r.oldest, r.perSecond(), pageSize) > queries+1
+	return forced > 0 && sources.PagesTo(farthest, r.oldest, r.perSecond(), pageSize) > queries+1
 }
 
 // bySearch looks for our references in the index. What it finds need not be listed
 // for; what it does not find is still open, and leaves no look: silence of the index
 // proves nothing, and neither does a refusal.
-func (a *asking) bySearch(ctx context.Context, g group, questions []sources.Question, left []reach) error {
-	if !a.memory.maySearch(g.id, a.now()) {
+func (a *asking) bySearch(ctx context.Context, g sources.Group, questions []sources.Question, left []sources.Reach) error {
+	if !a.memory.maySearch(g.List, a.now()) {
 		return nil
 	}
 	var asked []int
 	for i, q := range questions {
-		if left[i].forced && searchable(q) {
+		if left[i].Forced && searchable(q) {
 			asked = append(asked, i)
 		}
 	}
@@ -59,20 +59,20 @@ func (a *asking) bySearch(ctx context.Context, g group, questions []sources.Ques
 		}
 		at := a.now().UTC()
 		ex, fault, err := a.do(func() (*exchange, *sources.Error, error) {
-			return a.search(ctx, g.place, g.id.kind, strings.Join(clauses, " OR "))
+			return a.search(ctx, a.place(g.Account, g.Mode), g.Kind, strings.Join(clauses, " OR "))
 		})
 		if err != nil {
 			return err
 		}
-		var t trail
-		t.add(ex)
+		var t sources.Trail
+		follow(&t, ex)
 		if fault != nil {
 			var reply replyError
 			if errors.As(fault.Err, &reply) && reply.Status < 429 {
-				a.memory.searchRefused(g.id, at.Add(searchPause))
+				a.memory.searchRefused(g.List, at.Add(searchPause))
 				a.forgive() // the list needs no permission to search
 			}
-			a.spare.calls += t.calls
+			a.Spare += t.Calls
 			return nil
 		}
 		found := a.hits(g, ex)
@@ -81,13 +81,13 @@ func (a *asking) bySearch(ctx context.Context, g group, questions []sources.Ques
 			if len(hit) == 0 {
 				continue
 			}
-			left[i].forced = false
-			l := a.look(g.id, recon.BySearch, at)
+			left[i].Forced = false
+			l := a.Look(g.List, recon.BySearch, at)
 			l.Reference = string(questions[i].Operation)
-			a.conclude(l, t, hit, nil)
-			t = trail{}
+			a.Conclude(l, t, hit, nil)
+			t = sources.Trail{}
 		}
-		a.spare.calls += t.calls
+		a.Spare += t.Calls
 	}
 	return nil
 }
@@ -100,14 +100,14 @@ func searchable(q sources.Question) bool {
 // hits gives the objects of a search page by their reference. The index matches
 // without regard to case and on what an object was earlier; only what the object says
 // now counts.
-func (a *asking) hits(g group, ex *exchange) map[string][]recon.EffectIdentity {
+func (a *asking) hits(g sources.Group, ex *exchange) map[string][]recon.EffectIdentity {
 	found := map[string][]recon.EffectIdentity{}
 	for _, raw := range ex.page.Data {
-		o, err := readObject(g.id.kind, json.RawMessage(raw))
-		if err != nil || o.wrongMode(g.place.mode) {
+		o, err := readObject(g.Kind, json.RawMessage(raw))
+		if err != nil || o.wrongMode(a.place(g.Account, g.Mode).mode) {
 			continue
 		}
-		e := a.effectOf(g.place, o)
+		e := a.effectOf(a.place(g.Account, g.Mode), o)
 		a.keep(e, o)
 		found[e.Reference] = append(found[e.Reference], e.Identity())
 	}

@@ -26,9 +26,6 @@ const (
 	maxOutages = 2
 	// maxFaults is the same for requests that bring no answer for any reason.
 	maxFaults = 5
-	// overlap is how much earlier a list begins than the oldest question, because
-	// Stripe's times are whole seconds and rounded down.
-	overlap = 2 * time.Second
 	// eventHistory is how far back Stripe lists events.
 	eventHistory = 30 * 24 * time.Hour
 	// requestTimeout is the longest that one request may take.
@@ -72,11 +69,6 @@ type place struct {
 	mode    string
 	api     *stripego.Client
 	header  *string // Stripe-Account, for a connected account
-}
-
-// groupID names the questions that can share one list.
-type groupID struct {
-	account, mode, kind string
 }
 
 // New makes a source from settings whose secrets were read. The error lists every
