@@ -204,6 +204,18 @@ func TestB100_SecretsStayOutOfEveryMessage(t *testing.T) {
 		"schedule: {sweep: ${KEY}}\n",
 		"zone: ${KEY}\n",
 		"escalation: {destinations: [{name: a, kind: slack, settings: {token: xoxb-TESTONLY}}]}\n",
+		// What no prefix gives away, in every way to write it.
+		"a: {signing_secret: TESTONLY, x: 1}\n",
+		"escalation: {destinations: [{name: a, kind: slack, settings: {signing_secret: TESTONLY}}]}\n",
+		"escalation: {destinations: [{name: a, kind: slack, settings: {\"signing_secret\": 'TESTONLY'}}]}\n",
+		"sources:\n  - name: s\n    kind: stripe\n    settings:\n      webhook:\n        secrets:\n          - TESTONLY\n          - other-TESTONLY\n",
+		"sources:\n  - name: s\n    kind: stripe\n    settings:\n      webhook:\n        secrets:\n        - TESTONLY\n",
+		"sources:\n  - name: s\n    kind: stripe\n    settings:\n      webhook:\n        secrets: [\n          TESTONLY,\n          other-TESTONLY]\n",
+		"sources:\n  - name: s\n    kind: stripe\n    settings:\n      api_key: |\n        TESTONLY\n        more-TESTONLY\n",
+		"sources:\n  - name: s\n    kind: stripe\n    settings:\n      api_key:\n        TESTONLY: 1\n",
+		"sources:\n  - name: s\n    settings:\n      secrets: [TESTONLY\n",
+		"sources:\n  - name: s\n    settings:\n      api_key: \"TESTONLY\n",
+		"sources:\n  - name: s\n    settings:\n      secrets:\n        - 'TESTONLY\n",
 	}
 	for _, text := range texts {
 		_, err := Parse("f.yaml", []byte(text), env("KEY", "rk_live_TESTONLY"))
@@ -214,6 +226,70 @@ func TestB100_SecretsStayOutOfEveryMessage(t *testing.T) {
 		if strings.Contains(err.Error(), "TESTONLY") {
 			t.Errorf("%q shows its secret:\n%v", text, err)
 		}
+	}
+}
+
+// The names by which excerpts know secrets are those that the settings have.
+func TestB100_EveryKeyThatHoldsASecretIsKnownToExcerpts(t *testing.T) {
+	t.Parallel()
+	var keys []string
+	var walk func(reflect.Type)
+	walk = func(of reflect.Type) {
+		switch of.Kind() {
+		case reflect.Pointer, reflect.Slice, reflect.Map:
+			walk(of.Elem())
+		case reflect.Struct:
+			for name, index := range fields(of) {
+				field := of.FieldByIndex(index).Type
+				if field == reflect.TypeFor[recon.Secret]() || field == reflect.TypeFor[[]recon.Secret]() {
+					keys = append(keys, name)
+					continue
+				}
+				walk(field)
+			}
+		}
+	}
+	for _, kind := range sourceKinds {
+		walk(reflect.TypeOf(kind.settings().value))
+	}
+	for _, kind := range destinationKinds {
+		walk(reflect.TypeOf(kind.settings().value))
+	}
+	if len(keys) < 5 {
+		t.Errorf("only %q hold secrets", keys)
+	}
+	for _, key := range keys {
+		for _, line := range []string{key + ": TESTONLY", "{x: 1, " + key + ": [TESTONLY, \"TESTONLY\"]}", "  \"" + key + "\" : TESTONLY"} {
+			if got := excerpt([]string{line}, 0); strings.Contains(got, "TESTONLY") {
+				t.Errorf("the excerpt of %q is %q", line, got)
+			}
+		}
+	}
+}
+
+// A member that cannot be named is wrong in nothing else for that.
+func TestFaultsOfSettingsAreToldOfAMemberWithoutANameToo(t *testing.T) {
+	t.Parallel()
+	_, err := Parse("f.yaml", []byte("sources:\n"+
+		"  - {name: Not A Name, kind: stripe, settings: {nope: 1}}\n"+
+		"  - {name: a, kind: stripe, settings: {api_key: ${KEY}}}\n"+
+		"  - {name: a, kind: stripe, settings: {per_second: -1, api_key: ${KEY}}}\n"+
+		"  - {kind: sqlite}\n"+
+		"escalation:\n  destinations:\n    - {name: \"#\", kind: slack, settings: {channel: \"\", token: ${KEY}}}\n"), env("KEY", "rk_live_TESTONLY"))
+	var faults *Faults
+	if !errors.As(err, &faults) {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, f := range faults.List {
+		got = append(got, f.Path)
+	}
+	want := []string{"sources[0].name", "sources[0].settings.nope", "sources[2].name", "sources[2].settings.per_second", "sources[3].name", "sources[3].kind",
+		"escalation.destinations[0].name", "escalation.destinations[0].settings.channel"}
+	slices.Sort(got)
+	slices.Sort(want)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("faults (-want +got):\n%s\n%v", diff, err)
 	}
 }
 
@@ -234,6 +310,9 @@ func TestB100_TheShownConfigurationHoldsNoSecret(t *testing.T) {
 			t.Errorf("shows a secret:\n%s", shown)
 		}
 	}
+	if !strings.Contains(string(text), `signing_secret: ""`) {
+		t.Errorf("a secret that is not set is not shown as none:\n%s", text)
+	}
 	for _, want := range []string{`api_key: "[redacted]"`, "url: postgres://u:xxxxx@h/db?password=xxxxx", "key_lifetime: 24h", "marks: []"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("want %q in:\n%s", want, text)
@@ -249,6 +328,8 @@ func TestMaskURLHidesPasswordsOfEveryForm(t *testing.T) {
 		"host=h user=u password=p4ss":        "host=h user=u password=xxxxx",
 		"host=h password='p4ss word' user=u": "host=h password=xxxxx user=u",
 		"postgres://u:p4ss%@h/db":            "[redacted]",
+		"postgres://u@h/db?sslpassword=p4ss": "postgres://u@h/db?sslpassword=xxxxx",
+		"host=h sslpassword = p4ss":          "host=h sslpassword = xxxxx",
 		"local:/var/lib/x":                   "local:/var/lib/x",
 		"":                                   "",
 	} {

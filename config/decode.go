@@ -49,7 +49,7 @@ func (d *decoder) fault(n ast.Node, path, format string, args ...any) {
 	if line, column := place(n); line > 0 {
 		f.Line, f.Column = line, column
 		if line <= len(d.lines) {
-			f.Excerpt = excerpt(d.lines[line-1])
+			f.Excerpt = excerpt(d.lines, line-1)
 		}
 	}
 	d.faults.List = append(d.faults.List, f)

@@ -70,8 +70,9 @@ func (d *decoder) buildEscalation(doc file, c *Config) {
 	seen := map[string]bool{}
 	for i, m := range s.Destinations {
 		path := fmt.Sprintf("escalation.destinations[%d]", i)
-		if d.checkMember(m, path, "destination", seen) {
-			c.Destinations = append(c.Destinations, d.destination(m, path, slackIDs(doc.People)))
+		named := d.checkMember(m, path, "destination", seen)
+		if to := d.destination(m, path, slackIDs(doc.People)); named {
+			c.Destinations = append(c.Destinations, to)
 		}
 	}
 	p := &c.Escalation.Policy

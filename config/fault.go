@@ -77,11 +77,36 @@ const maxExcerpt = 120
 // the file: keys and tokens of the providers, and the password of a database URL.
 var secretLike = regexp.MustCompile(`(sk_|rk_|whsec_|xox[a-z]-|xapp-)[A-Za-z0-9_-]+|(://[^:/@\s]*:)[^@\s]+@`)
 
-// secretKey finds the value of a key that by its name holds a secret.
-var secretKey = regexp.MustCompile(`(?i)\b((?:api_key|token|secrets?|password)\s*:\s*)("[^"]*"|'[^']*'|\[[^\]]*\]|[^,}\s]+)`)
+// secretKey finds the value of a key that by its name holds a secret, and secretAbove such a
+// key whose value stands on the lines below it.
+var (
+	secretKey   = regexp.MustCompile(`(?i)\b(` + secretName + `)("[^"]*"|'[^']*'|\[[^\]]*\]?|["'][^"']*$|[^,}\s]+)`)
+	secretAbove = regexp.MustCompile(`(?i)\b` + secretName + `([|>][-+0-9]*|\[[^\]]*|["'][^"']*)?$`)
+)
+
+const secretName = `(?:\w+_)?(?:api_key|token|secrets?|password)["']?\s*:\s*`
+
+// below reports whether a line belongs to a secret that begins above it.
+func below(lines []string, i int) bool {
+	indent := func(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
+	item := strings.HasPrefix(strings.TrimSpace(lines[i]), "-")
+	for above := i - 1; above >= 0; above-- {
+		line := strings.TrimRight(lines[above], " \t\r")
+		// What an item belongs to may begin as far left as itself.
+		sibling := strings.HasPrefix(strings.TrimSpace(line), "-")
+		if line != "" && (indent(line) < indent(lines[i]) || item && !sibling && indent(line) == indent(lines[i])) {
+			return secretAbove.MatchString(line)
+		}
+	}
+	return false
+}
 
 // excerpt gives a line of the file, short and without secrets.
-func excerpt(line string) string {
+func excerpt(lines []string, i int) string {
+	line := lines[i]
+	if below(lines, i) && !strings.Contains(restore(line), "${") {
+		return "[redacted]"
+	}
 	line = secretKey.ReplaceAllStringFunc(restore(strings.TrimSpace(line)), func(m string) string {
 		parts := secretKey.FindStringSubmatch(m)
 		if strings.Contains(parts[2], "${") {

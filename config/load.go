@@ -160,7 +160,7 @@ func (d *decoder) syntax(err error) {
 		if tk := at.GetToken(); tk != nil && tk.Position != nil {
 			f.Line, f.Column = tk.Position.Line, tk.Position.Column
 			if f.Line >= 1 && f.Line <= len(d.lines) {
-				f.Excerpt = excerpt(d.lines[f.Line-1])
+				f.Excerpt = excerpt(d.lines, f.Line-1)
 			}
 		}
 	}
@@ -250,10 +250,10 @@ func (d *decoder) buildMembers(doc file, c *Config) {
 	seen := map[string]bool{}
 	for i, m := range doc.Sources {
 		path := fmt.Sprintf("sources[%d]", i)
-		if !d.checkMember(m, path, "source", seen) {
-			continue
+		named := d.checkMember(m, path, "source", seen)
+		if s := d.source(m, path); named { // without a name its settings may be wrong too
+			c.Sources = append(c.Sources, s)
 		}
-		c.Sources = append(c.Sources, d.source(m, path))
 	}
 }
 

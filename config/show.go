@@ -116,7 +116,7 @@ func (r Resolved) YAML() ([]byte, error) {
 	return yaml.JSONToYAML(b)
 }
 
-var keywordPassword = regexp.MustCompile(`(?i)(password\s*=\s*)('[^']*'|\S+)`)
+var keywordPassword = regexp.MustCompile(`(?i)(\b(?:ssl)?password\s*=\s*)('[^']*'|\S+)`)
 
 // MaskURL hides the password of a PostgreSQL connection string of either form. What
 // cannot be read is hidden whole.
@@ -130,9 +130,12 @@ func MaskURL(s string) string {
 			u.User = url.UserPassword(u.User.Username(), "xxxxx")
 		}
 	}
-	if q := u.Query(); q.Has("password") {
-		q.Set("password", "xxxxx")
-		u.RawQuery = q.Encode()
+	q := u.Query()
+	for _, key := range []string{"password", "sslpassword"} {
+		if q.Has(key) {
+			q.Set(key, "xxxxx")
+			u.RawQuery = q.Encode()
+		}
 	}
 	if u.Scheme != "postgres" && u.Scheme != "postgresql" {
 		return keywordPassword.ReplaceAllString(s, "${1}xxxxx")

@@ -19,11 +19,12 @@ func (f Fault) Error() string {
 	return f.Path + ": " + f.Problem
 }
 
-// redacted is what every way of printing a secret gives.
+// redacted is what every way of printing a secret gives. Where there is none it gives
+// nothing, so that a reader sees what is missing.
 const redacted = "[redacted]"
 
 // Secret is a credential. However it is printed, logged or encoded it reads
-// [redacted]; only Reveal gives the text, at the one place that sends it.
+// [redacted], or nothing where it is empty; only Reveal gives the text, at the one place that sends it.
 type Secret struct {
 	text string
 }
@@ -38,16 +39,21 @@ func (s Secret) Reveal() string { return s.text }
 func (s Secret) IsZero() bool { return s.text == "" }
 
 // String implements fmt.Stringer.
-func (s Secret) String() string { return redacted }
+func (s Secret) String() string {
+	if s.IsZero() {
+		return ""
+	}
+	return redacted
+}
 
 // Format implements fmt.Formatter for every verb, %d and %#v included.
-func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
+func (s Secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(s.String())) }
 
 // LogValue implements slog.LogValuer.
-func (s Secret) LogValue() slog.Value { return slog.StringValue(redacted) }
+func (s Secret) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // MarshalText implements encoding.TextMarshaler, so that no encoder shows the text.
-func (s Secret) MarshalText() ([]byte, error) { return []byte(redacted), nil }
+func (s Secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
 
 // UnmarshalText implements encoding.TextUnmarshaler.
 func (s *Secret) UnmarshalText(b []byte) error {

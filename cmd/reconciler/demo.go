@@ -37,7 +37,7 @@ func newDemoCommand(a *app) *cobra.Command {
 	}
 	cmd.Flags().Uint64Var(&options.Seed, "seed", 1, "what the world is made from")
 	cmd.Flags().IntVar(&options.Operations, "operations", 300, "how many refunds the agent makes")
-	cmd.Flags().StringVar(&dir, "dir", "", "keep the ledger and the story in this directory (default: keep nothing)")
+	cmd.Flags().StringVar(&dir, "dir", "", "keep the ledger and the story in this directory, in place of an earlier demo's (default: keep nothing)")
 	return cmd
 }
 
@@ -45,7 +45,7 @@ func (a *app) demo(ctx context.Context, o world.Options, dir string) error {
 	if o.Operations < 1 || o.Operations > world.MaxOperations {
 		return misuse("--operations %d: give a number between 1 and %d", o.Operations, world.MaxOperations)
 	}
-	server, err := startDemoServer(ctx, dir)
+	server, err := a.startDemoServer(ctx, dir)
 	if err != nil {
 		return err
 	}
@@ -83,7 +83,7 @@ func (a *app) demo(ctx context.Context, o world.Options, dir string) error {
 
 // startDemoServer starts the demo's PostgreSQL: one that leaves nothing behind, or one
 // in dir that can be looked at afterwards.
-func startDemoServer(ctx context.Context, dir string) (*localpg.Server, error) {
+func (a *app) startDemoServer(ctx context.Context, dir string) (*localpg.Server, error) {
 	if dir == "" {
 		return localpg.Start(ctx, localpg.Options{Throwaway: true})
 	}
@@ -95,8 +95,12 @@ func startDemoServer(ctx context.Context, dir string) (*localpg.Server, error) {
 		return nil, fmt.Errorf("make --dir: %w", err)
 	}
 	kept := filepath.Join(dir, demoLedger)
-	if err := os.RemoveAll(kept); err != nil {
-		return nil, fmt.Errorf("remove the ledger of an earlier demo: %w", err)
+	before, err := localpg.Discard(kept)
+	if err != nil {
+		return nil, fmt.Errorf("replace the ledger of an earlier demo: %w", err)
+	}
+	if before {
+		fmt.Fprintln(a.err, "reconciler: the ledger of an earlier demo in "+kept+" is replaced")
 	}
 	return localpg.Start(ctx, localpg.Options{Dir: kept, Throwaway: true})
 }
