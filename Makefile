@@ -16,6 +16,8 @@ PKG ?= ./...
 FUZZTIME ?= 10s
 SEEDS ?= 50
 SOAK ?= 10m
+# Words of the faults that `make mutants` tries; empty: all.
+MUTANTS ?=
 
 # The race detector needs a C compiler. Without one the tests run without it.
 RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
@@ -70,8 +72,12 @@ fuzz: ## Run each fuzz test for FUZZTIME (10s)
 	@tools/fuzz $(FUZZTIME)
 
 .PHONY: bench
-bench: database ## Measure the budgets of speed
-	$(GO) test -run='^$$' -bench=. -benchmem -timeout=60m $(PKG)
+bench: database ## Measure the budgets of speed, each beside its limit, and write docs/benchmarks.md
+	$(GO) run ./internal/benchmarks -o docs/benchmarks.md
+
+.PHONY: mutants
+mutants: database ## Put deliberate faults in, one at a time; a test must notice each (MUTANTS picks some by a word)
+	$(GO) run ./internal/mutants $(MUTANTS)
 
 .PHONY: soak
 soak: database build ## Live through SEEDS (50) simulated worlds, and kill replicas for SOAK (10m); any wrong conclusion fails

@@ -29,7 +29,7 @@ var oldLedgerSQL = []string{
 func TestASnapshotCostsTheSameHoweverMuchIsOver(t *testing.T) {
 	t.Parallel()
 	db := pgtest.Pool(t)
-	if _, err := db.Exec(t.Context(), fillChecksSQL, 20_000, at0); err != nil {
+	if _, err := db.Exec(t.Context(), fillChecksSQL, 20_000, at0, 10, 1); err != nil {
 		t.Fatal(err)
 	}
 	for _, sql := range oldLedgerSQL {

@@ -49,7 +49,7 @@ func TestALookCountsOnlyIf(t *testing.T) {
 		{"the list found other effects", none, look(func(l *recon.Look) { l.Outcome = recon.Found; l.Found = []recon.EffectIdentity{{ID: "re_9"}} }), true},
 		{"it is not blind", none, look(func(l *recon.Look) { l.Outcome = recon.Blind }), false},
 		{"it is complete", none, look(func(l *recon.Look) { l.Complete = false }), false},
-		{"its method is strong", none, look(func(l *recon.Look) { l.Method, l.Parent, l.Reference = recon.BySearch, "", "op_1" }), false},
+		{"its method is strong", none, look(at(3*time.Hour), func(l *recon.Look) { l.Method, l.Parent, l.Reference = recon.BySearch, "", "op_1" }), false},
 		{"its method is on the sheet", none, look(func(l *recon.Look) { l.Method = recon.ByFile }), false},
 		{"it asked in the operation's account", none, look(func(l *recon.Look) { l.Account = "acct_2" }), false},
 		{"it asked in the operation's mode", none, look(func(l *recon.Look) { l.Mode = "test" }), false},
@@ -85,6 +85,26 @@ func TestALookCountsOnlyIf(t *testing.T) {
 				t.Errorf("one look of three made it %s", d.To)
 			}
 		})
+	}
+}
+
+// A list that shows effects without any mark finds nothing of what gave none to the provider.
+func TestALookThatNeedsNoMarkCountsWhereSomethingWasSent(t *testing.T) {
+	t.Parallel()
+	unmarked := func(s *recon.Sheet) {
+		s.Abilities = []recon.Ability{{Method: recon.ByList, Consistency: recon.Strong, Lag: seconds(30)}}
+	}
+	for name, tt := range map[string]struct {
+		marks []recon.Mark
+		want  int
+	}{
+		"a reference was sent": {[]recon.Mark{recon.MarkReference}, 1},
+		"nothing was sent":     {nil, 0},
+	} {
+		d := lost().policy(patient).sheet(unmarked).op(func(o *recon.Operation) { o.Marks = tt.marks }).looks(look()).decide(late)
+		if d.Check.Absence.Looks != tt.want {
+			t.Errorf("%s: %d looks count, want %d", name, d.Check.Absence.Looks, tt.want)
+		}
 	}
 }
 

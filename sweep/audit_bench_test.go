@@ -69,6 +69,8 @@ func BenchmarkAudit(b *testing.B) {
 				}
 			}
 			b.ReportMetric(float64(audited)/float64(joined), "x-join")
+			b.ReportMetric(audited.Seconds()/float64(b.N), "s-ours")
+			b.ReportMetric(joined.Seconds()/float64(b.N), "s-limit")
 			b.ReportMetric(float64(most)/(1<<20), "MiB")
 		})
 	}

@@ -90,6 +90,8 @@ func BenchmarkSweep(b *testing.B) {
 			}
 			rounds := float64(b.N)
 			b.ReportMetric(float64(swept-asked)/float64(bySQL), "x-sql")
+			b.ReportMetric((swept-asked).Seconds()/rounds, "s-ours")
+			b.ReportMetric(bySQL.Seconds()/rounds, "s-limit")
 			b.ReportMetric(asked.Seconds()/rounds, "s-asking")
 			b.ReportMetric(float64(calls)/rounds/float64((n+99)/100), "calls-ratio")
 			b.ReportMetric(float64(statements)/rounds/float64((n+defaultBatch-1)/defaultBatch), "statements/batch")
