@@ -4,20 +4,54 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-const (
-	headerTimeout = 5 * time.Second
-	answerTimeout = 30 * time.Second
-	idleTimeout   = 2 * time.Minute
-	// readyWithin is how long readiness waits for the database.
-	readyWithin = 2 * time.Second
-)
+// readyWithin is how long readiness waits for the database.
+const readyWithin = 2 * time.Second
+
+// limits bound what one connection may take of us, whoever is at its other end.
+type limits struct {
+	header      time.Duration // until the request's header is there
+	request     time.Duration // until its body is there, and then until the answer is taken
+	idle        time.Duration // between two requests
+	headerBytes int
+}
+
+var listenerLimits = limits{header: 5 * time.Second, request: 30 * time.Second, idle: 2 * time.Minute, headerBytes: 16 << 10}
+
+// server makes a server that keeps the limits. What net/http says of broken connections is
+// the doing of strangers, and is told where everything is.
+func (l limits) server(h http.Handler, log *slog.Logger) *http.Server {
+	return &http.Server{
+		Handler: upright(h, log), ReadHeaderTimeout: l.header, ReadTimeout: l.request, WriteTimeout: l.request, IdleTimeout: l.idle,
+		MaxHeaderBytes: l.headerBytes, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug),
+	}
+}
+
+// upright answers 500 where a handler panics, and logs where it did. The value is not
+// logged, as it may hold anything that was at hand.
+func upright(h http.Handler, log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			switch v := recover(); v {
+			case nil:
+			case http.ErrAbortHandler:
+				panic(v)
+			default:
+				log.Error("a request made the program panic; please report it", "path", r.Pattern, "panic", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+				answer(w, http.StatusInternalServerError, "this is a fault of the program; its log says where")
+			}
+		}()
+		h.ServeHTTP(w, r)
+	})
+}
 
 // listen starts both listeners: the private one with metrics and health without a token
 // and the status of operations with one, and the public one where providers and Slack deliver to,
@@ -59,10 +93,7 @@ func (d *daemon) serve(ctx context.Context, life *lifecycle, l listener) (string
 	if err != nil {
 		return "", fmt.Errorf("listen on %s for %s: %w; change listen.%s or stop what uses the address", l.address, l.serves, err, l.name)
 	}
-	server := &http.Server{
-		Handler: l.handler, ReadHeaderTimeout: headerTimeout, ReadTimeout: answerTimeout,
-		WriteTimeout: answerTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: 16 << 10,
-	}
+	server := listenerLimits.server(l.handler, d.Log)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
