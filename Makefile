@@ -67,6 +67,10 @@ generate: ## Make the generated files again
 	$(GO) -C deploy/e2e run ./dashboard >deploy/grafana/dashboards/reconciler.json.new
 	mv deploy/grafana/dashboards/reconciler.json.new deploy/grafana/dashboards/reconciler.json
 
+.PHONY: vuln
+vuln: ## Look for known faults in what the code calls (needs vuln.go.dev, or a copy in GOVULNDB)
+	@tools/vuln
+
 .PHONY: fuzz
 fuzz: ## Run each fuzz test for FUZZTIME (10s)
 	@tools/fuzz $(FUZZTIME)
