@@ -1,7 +1,7 @@
 # Every target works as root and as an ordinary user, and needs Go, git and make only.
 # PostgreSQL's programs are the one thing that `make demo` and `make test` take from outside:
 # `make database` finds or installs them, and the tests start and end servers of their own.
-# `make e2e` needs Prometheus, PgBouncer and Chromium besides; `make deps` finds or installs
+# `make e2e` needs Prometheus, PgBouncer, systemd and Chromium besides; `make deps` finds or installs
 # everything.
 
 SHELL := /bin/bash
@@ -27,8 +27,8 @@ help: ## Show what there is to make
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build the program as bin/reconciler
-	$(GO) build -trimpath -o bin/reconciler ./cmd/reconciler
+build: ## Build the program as bin/reconciler: static, with the time zones inside; VERSION=1.2.3 names it
+	CGO_ENABLED=0 $(GO) build -trimpath -tags timetzdata -ldflags '-s -w $(if $(VERSION),-X main.release=$(VERSION))' -o bin/reconciler ./cmd/reconciler
 
 .PHONY: demo
 demo: database ## See two simulated days in which answers get lost and the truth is found
@@ -42,15 +42,17 @@ test: database ## Run every test, on a PostgreSQL that is started for them and e
 	$(if $(filter ./...,$(PKG)),$(GO) -C sources/stripe/mocktest test -vet=off -shuffle=on ./...)
 
 .PHONY: e2e
-e2e: deps ## See it work with a real Prometheus, Alertmanager, PgBouncer and browser
+e2e: deps ## See it work with a real Prometheus, Alertmanager, PgBouncer and browser, packaged and restored
 	$(GO) -C deploy/e2e test -vet=off -count=1 -timeout=4m ./...
 	$(GO) -C reports/browsertest test -vet=off -count=1 -timeout=2m ./...
 	$(GO) test -vet=off -count=1 -timeout=2m -tags e2e -run 'Pooler' ./daemon
+	$(GO) test -vet=off -count=1 -timeout=4m -tags e2e ./deploy/restore
 
 .PHONY: deps
-deps: database ## Find the programs of PostgreSQL, PgBouncer, Prometheus and Chromium; root on Debian and Ubuntu gets them installed
+deps: database ## Find the programs of PostgreSQL, PgBouncer, Prometheus, systemd and Chromium; root on Debian and Ubuntu gets them installed
 	@tools/prometheus
 	@tools/pgbouncer
+	@tools/systemd
 	@tools/chromium
 
 .PHONY: database

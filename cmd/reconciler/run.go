@@ -87,7 +87,7 @@ func newRoot(a *app) *cobra.Command {
 	root.PersistentFlags().StringVar(&a.databaseURL, "database-url", "", "PostgreSQL connection string, or local:DIR for a trial server (default: RECONCILER_DATABASE_URL, then the configuration)")
 	root.PersistentFlags().StringVar(&a.format, "format", "text", "text, or json: one document on standard output")
 	root.AddCommand(
-		newAuditCommand(a), newCompareCommand(a), newConfigCommand(a), newDemoCommand(a), newDocsCommand(a), newDoctorCommand(a), newFindingsCommand(a), newImportCommand(a), newInboxCommand(a), newMigrateCommand(a),
+		newAuditCommand(a), newCompareCommand(a), newConfigCommand(a), newDemoCommand(a), newDocsCommand(a), newDoctorCommand(a), newFindingsCommand(a), newHealthCommand(a), newImportCommand(a), newInboxCommand(a), newMigrateCommand(a),
 		newOperationsCommand(a), newPolicyCommand(a), newReportCommand(a), newReverifyCommand(a), newServeCommand(a), newSweepCommand(a), newVersionCommand(a),
 	)
 	return root

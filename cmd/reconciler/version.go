@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -9,6 +10,10 @@ import (
 
 	"github.com/spf13/cobra"
 )
+
+// release is the version that whoever builds it names (-X main.release=…), where no
+// repository is at hand from which the toolchain tells it.
+var release string
 
 func newVersionCommand(a *app) *cobra.Command {
 	return &cobra.Command{
@@ -21,7 +26,7 @@ func newVersionCommand(a *app) *cobra.Command {
 				Go       string `json:"go"`
 			}{Version: "unknown", Go: runtime.Version()}
 			if info, ok := debug.ReadBuildInfo(); ok {
-				v.Version = info.Main.Version
+				v.Version = cmp.Or(release, info.Main.Version)
 				for _, s := range info.Settings {
 					switch s.Key {
 					case "vcs.revision":

@@ -1,6 +1,9 @@
+//go:build e2e
+
 package restore_test
 
 import (
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -48,6 +51,25 @@ func page(t *testing.T) []string {
 	return blocks
 }
 
+// built is the folder of the program, which all tests of this package share.
+var built string
+
+func TestMain(m *testing.M) { os.Exit(buildAndRun(m)) }
+
+func buildAndRun(m *testing.M) int {
+	var err error
+	if built, err = os.MkdirTemp("", "reconciler"); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	defer os.RemoveAll(built)
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(built, "reconciler"), "../../cmd/reconciler").CombinedOutput(); err != nil {
+		fmt.Fprintf(os.Stderr, "%v\n%s", err, out)
+		return 1
+	}
+	return m.Run()
+}
+
 // desk is where somebody follows the page: a folder, the programs, and the addresses.
 type desk struct {
 	*testing.T
@@ -64,11 +86,7 @@ func newDesk(t *testing.T) *desk {
 		t.Fatal(err)
 	}
 	d := &desk{T: t, dir: t.TempDir(), page: page(t)}
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(d.dir, "reconciler"), "../../cmd/reconciler")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	d.path = strings.Join([]string{d.dir, bin, os.Getenv("PATH")}, string(os.PathListSeparator))
+	d.path = strings.Join([]string{built, bin, os.Getenv("PATH")}, string(os.PathListSeparator))
 	return d
 }
 
