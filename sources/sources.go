@@ -23,7 +23,8 @@ type Source interface {
 	Sheet() recon.Sheet
 	// Ask answers a batch of questions in the cheapest way that the source knows:
 	// single look-ups, lists by parent, or one windowed list for many. Every question
-	// is covered by at least one look of the answer, absent and blind ones included.
+	// is covered by at least one look of the answer, absent and blind ones included, or a
+	// look found the effect that bears its reference.
 	// A fault of the provider is a blind look, not an error; an error means that the
 	// context ended or that the source itself is broken, and then nothing was learned.
 	// Looks are stamped with the times that now returns.

@@ -86,12 +86,15 @@ func isList(l recon.Look) bool {
 }
 
 // answered reports whether a list of this run says all that asking for the operation
-// would: it covers the place, and it was made after everything that the operation's
-// senders may have done could be seen in it. Effects with a known id are read again,
-// since a list of creations may be older than their last change.
+// would: it shows the effect, or it covers the place up to its own time and was made after everything that the operation's senders may have done
+// could be seen in it. Effects with a known id are read again, since a list of creations
+// may be older than their last change.
 func (p *pass) answered(c recon.Case) bool {
 	if c.Operation.EffectID != "" || slices.ContainsFunc(c.Effects, func(e recon.Effect) bool { return e.NeedsRead }) {
 		return false
+	}
+	if p.shelf.shows(c) {
+		return true
 	}
 	last := c.Operation.LeaseUntil
 	if c.Operation.SentAt.After(last) {
@@ -100,12 +103,17 @@ func (p *pass) answered(c recon.Case) bool {
 	for _, l := range p.lists {
 		ability, ok := c.Sheet.Ability(l.Method)
 		seen := last.Add(c.Sheet.InFlightMax.Std() + ability.Lag.Std())
-		if ok && l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen) {
+		if ok && l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen) && reachesNow(l) {
 			return true
 		}
 	}
 	return false
 }
+
+// reachesNow reports whether a list goes on to the moment at which it was asked for: one
+// that ends before is silent about what was made after its end. Providers count in whole
+// seconds.
+func reachesNow(l recon.Look) bool { return !l.Window.To.Before(l.At.Truncate(time.Second)) }
 
 // question asks for the effects of one operation.
 func question(c recon.Case) sources.Question {

@@ -209,7 +209,7 @@ func (u *audit) judgeOne(c recon.Case) (accounted, error) {
 	place := u.placeOf(c)
 	c.Looks = nil
 	if place != rules.PlaceUnseen {
-		c.Looks = about(c, u.seen)
+		c.Looks = about(c, u.seen, nil)
 	}
 	a := accounted{kase: c, judged: rules.Judge(c, u.at, place)}
 	for _, id := range a.judged.Explained {

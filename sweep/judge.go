@@ -26,12 +26,13 @@ type verdicts struct {
 func (p *pass) judge(h heard) verdicts {
 	v := verdicts{looks: h.stored, faults: map[recon.OperationID]error{}}
 	looks := h.seen.narrow(append(p.lists[:len(p.lists):len(p.lists)], h.answer.Looks...))
+	seers := h.seen.seers()
 	for _, c := range pair(h.cases, h.seen.effects, h.seen.owners) {
 		if d, ok := h.settled[c.Operation.ID]; ok {
 			v.judged = append(v.judged, judged{Case: c, Decision: d})
 			continue
 		}
-		c.Looks = about(c, looks)
+		c.Looks = about(c, looks, seers)
 		d, err := p.decided(c, h.at)
 		if err != nil {
 			v.faults[c.Operation.ID] = err
@@ -59,14 +60,19 @@ func (p *pass) folded(c recon.Case, d recon.Decision) recon.Decision {
 	return d
 }
 
-// about gives the looks that asked where the operation's effect would be. An
-// operation whose account is not known is covered by no look; it still hears all of
-// its kind, so that what they found is found.
-func about(c recon.Case, looks []recon.Look) []recon.Look {
+// about gives the looks that asked where the operation's effect would be, and those that
+// found what it is paired with. An operation whose account is not known is covered by no
+// look; it still hears all of its kind, so that what they found is found.
+func about(c recon.Case, looks []recon.Look, seers map[recon.EffectIdentity][]string) []recon.Look {
 	var list []recon.Look
-	seen := map[string]bool{}
+	saw, seen := map[string]bool{}, map[string]bool{}
+	for _, m := range c.Matches {
+		for _, id := range seers[m.Effect] {
+			saw[id] = true
+		}
+	}
 	for _, l := range looks {
-		covers := l.Covers(c.Operation, c.Policy.Effect) || c.Operation.Account == "" && l.Kind == c.Policy.Effect
+		covers := l.Covers(c.Operation, c.Policy.Effect) || c.Operation.Account == "" && l.Kind == c.Policy.Effect || saw[l.ID]
 		if covers && !seen[l.ID] {
 			seen[l.ID] = true
 			list = append(list, l)

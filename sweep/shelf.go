@@ -20,6 +20,7 @@ type shelf struct {
 	words   map[uint64][]*shelved // by the hash of a word: whoever shares one by chance is only looked at
 	owners  map[recon.EffectIdentity]string
 	seed    maphash.Seed
+	gone    int // effects that were taken and still stand under words
 }
 
 // shelved is one effect with what the provider sent and the looks that saw it.
@@ -27,6 +28,7 @@ type shelved struct {
 	effect recon.Effect
 	raw    []byte
 	looks  []string
+	listed bool // one of them was a list, which stays known until the run ends
 	taken  bool
 }
 
@@ -50,10 +52,7 @@ func (s *shelf) put(a sources.Answer, owners map[recon.EffectIdentity]string) {
 			s.effects[id] = on
 		}
 		on.effect = e
-		for _, w := range matchers.EffectWords(&e) {
-			k := s.word(w)
-			s.words[k] = append(s.words[k], on)
-		}
+		s.index(on)
 	}
 	for _, r := range a.Raw {
 		if on := s.effects[r.Effect]; on != nil {
@@ -64,6 +63,7 @@ func (s *shelf) put(a sources.Answer, owners map[recon.EffectIdentity]string) {
 		for _, id := range l.Found {
 			if on := s.effects[id]; on != nil {
 				on.looks = append(on.looks, l.ID)
+				on.listed = on.listed || isList(l)
 			}
 		}
 	}
@@ -74,6 +74,18 @@ func (s *shelf) put(a sources.Answer, owners map[recon.EffectIdentity]string) {
 func (s *shelf) has(c recon.Case) bool {
 	return slices.ContainsFunc(s.wordsOf(c), func(w uint64) bool {
 		return slices.ContainsFunc(s.words[w], func(on *shelved) bool { return !on.taken })
+	})
+}
+
+// shows reports whether a list of this run showed an effect that bears the operation's
+// reference, at its own place.
+func (s *shelf) shows(c recon.Case) bool {
+	o := &c.Operation
+	return slices.ContainsFunc(s.wordsOf(c), func(w uint64) bool {
+		return slices.ContainsFunc(s.words[w], func(on *shelved) bool {
+			e := &on.effect
+			return on.listed && !on.taken && e.Reference == string(o.ID) && e.Kind == c.Policy.Effect && e.Account == o.Account && e.Mode == o.Mode
+		})
 	})
 }
 
@@ -152,11 +164,33 @@ func (s *shelf) hand(list []*shelved) seen {
 		if owner := s.owners[id]; owner != "" {
 			out.owners[id] = owner
 		}
+		delete(s.owners, id)
 		for _, look := range on.looks {
 			out.by[look] = append(out.by[look], id)
 		}
 	}
+	s.gone += len(list)
+	s.compact()
 	return out
+}
+
+// compact lets go of effects that were taken: under words that no operation has they would
+// be kept until the run ends.
+func (s *shelf) compact() {
+	if s.gone <= len(s.effects)+defaultBatch {
+		return
+	}
+	s.words, s.gone = make(map[uint64][]*shelved, len(s.effects)), 0
+	for _, on := range s.effects {
+		s.index(on)
+	}
+}
+
+func (s *shelf) index(on *shelved) {
+	for _, w := range matchers.EffectWords(&on.effect) {
+		k := s.word(w)
+		s.words[k] = append(s.words[k], on)
+	}
 }
 
 // narrow gives the looks with what they saw of this only, so that nobody has to search
@@ -167,4 +201,15 @@ func (s seen) narrow(looks []recon.Look) []recon.Look {
 		out[i].Found = s.by[out[i].ID]
 	}
 	return out
+}
+
+// seers gives the looks that saw each effect.
+func (s seen) seers() map[recon.EffectIdentity][]string {
+	of := make(map[recon.EffectIdentity][]string, len(s.effects))
+	for look, ids := range s.by {
+		for _, id := range ids {
+			of[id] = append(of[id], look)
+		}
+	}
+	return of
 }

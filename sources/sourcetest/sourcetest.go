@@ -306,7 +306,16 @@ func covering(ans sources.Answer, q sources.Question) []recon.Look {
 	})
 }
 
-func covered(ans sources.Answer, q sources.Question) bool { return len(covering(ans, q)) > 0 }
+// covered reports whether a look says something of a question: it covers it, or it found
+// the effect that bears its reference.
+func covered(ans sources.Answer, q sources.Question) bool {
+	if len(covering(ans, q)) > 0 {
+		return true
+	}
+	return slices.ContainsFunc(ans.Effects, func(e recon.Effect) bool {
+		return e.Reference == string(q.Operation) && slices.ContainsFunc(ans.Looks, func(l recon.Look) bool { return slices.Contains(l.Found, e.Identity()) })
+	})
+}
 
 // silent gives a look that covers the question, is not blind and could count as
 // absence by its method: strong on the source's sheet.

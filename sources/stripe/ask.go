@@ -57,9 +57,14 @@ func (a *asking) group(ctx context.Context, g sources.Group) error {
 		a.Blind(g, a.now(), fault)
 		return nil
 	}
-	left, err := a.byWindow(ctx, g, g.Questions)
+	left, err := a.nearby(ctx, g)
 	if err != nil {
 		return err
+	}
+	if len(left) > 0 {
+		if left, err = a.byWindow(ctx, g, left); err != nil {
+			return err
+		}
 	}
 	orphaned, err := a.singly(ctx, g, left)
 	if err != nil {

@@ -9,7 +9,9 @@
 // call each), or by a list of everything created since (pages of 100, newest first,
 // which answer every question younger than the oldest object read). [Source.Ask]
 // reads pages as long as the pages to the next questions cost no more than the single
-// calls that they save; questions without id and parent are always listed for. A list
+// calls that they save; questions without id and parent are always listed for. A crowd that
+// asks about long ago, as after an outage, is first looked for in the pages of its own time,
+// which only find. A list
 // that was left early answers for the range that it did read, and says so in its
 // [recon.Look.Window].
 //

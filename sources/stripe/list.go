@@ -22,6 +22,7 @@ type reading struct {
 	pages    int       // read and understood
 	objects  int
 	found    []recon.EffectIdentity
+	newest   time.Time     // created of the first object that was read
 	oldest   time.Time     // created of the last object of the last good page
 	done     bool          // read to its end
 	good     sources.Trail // of the pages that were understood
@@ -49,16 +50,16 @@ func (r *reading) from() time.Time {
 	}
 }
 
-// perSecond is how densely objects lay, negative when nothing was read.
+// perSecond is how densely objects lay, negative when nothing was read. What is empty before
+// the newest says nothing of what lies behind it, unless the list ended there.
 func (r *reading) perSecond() float64 {
-	if r.pages == 0 {
+	switch {
+	case r.pages == 0:
 		return -1
+	case r.done && !r.since.IsZero():
+		return float64(r.objects) / max(1, r.to.Sub(r.since).Seconds())
 	}
-	from := r.oldest
-	if r.done && !r.since.IsZero() {
-		from = r.since
-	}
-	return float64(r.objects) / max(1, r.at.Sub(from).Seconds())
+	return float64(r.objects) / max(1, r.newest.Sub(r.oldest).Seconds())
 }
 
 // turn reads the next page.
@@ -134,6 +135,9 @@ func (a *asking) take(r *reading, ex *exchange) {
 		return
 	}
 	a.memory.wasAnswered(address{r.place, r.kind})
+	if r.objects == 0 && len(found) > 0 {
+		r.newest = a.Seen[found[0]].Effect.CreatedAt
+	}
 	follow(&r.good, ex)
 	r.pages++
 	r.objects += len(found)
@@ -212,7 +216,7 @@ func atLatest(latest time.Time, questions []sources.Question) []sources.Question
 func (a *asking) tell(g sources.Group, r *reading) {
 	l := a.Look(g.List, recon.ByList, r.at)
 	if r.pages > 0 {
-		l.Window = recon.Window{From: r.from(), To: r.at}
+		l.Window = recon.Window{From: r.from(), To: r.to}
 		a.Conclude(l, r.good, r.found, nil)
 	}
 	if r.fault != nil {
