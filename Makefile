@@ -86,10 +86,13 @@ mutants: database ## Put deliberate faults in, one at a time; a test must notice
 	$(GO) run ./internal/mutants $(MUTANTS)
 
 .PHONY: soak
-soak: database build ## Live through SEEDS (50) simulated worlds, and kill replicas for SOAK (10m); any wrong conclusion fails
+soak: FUZZTIME = 10m
+soak: database build ## Live through SEEDS (50) simulated worlds, kill replicas for SOAK (10m), break everything off everywhere, fuzz
 	@for seed in $$(seq 1 $(SEEDS)); do bin/reconciler demo --seed "$$seed" >/dev/null || { echo "seed $$seed fails: bin/reconciler demo --seed $$seed" >&2; exit 1; }; done
 	@echo "$(SEEDS) worlds, none ended wrong"
 	SOAK=$(SOAK) $(GO) test -run=TestReplicasSurviveWhateverDies -count=1 -v -timeout=120m ./cmd/reconciler
+	INTERRUPT=all $(GO) test -run=BreaksOff -count=1 -timeout=120m ./ledger ./sweep ./nightly ./escalation
+	$(MAKE) fuzz FUZZTIME=$(FUZZTIME)
 
 .PHONY: cover
 cover: deps ## Show how much of each package its tests reach, across packages

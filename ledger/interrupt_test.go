@@ -1,15 +1,13 @@
 package ledger_test
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"sync"
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
+	"github.com/seed-1c4f4dc2/reconciler/internal/breaker"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -44,59 +42,42 @@ func TestWritersOfTheSameEffectsWaitForEachOther(t *testing.T) {
 
 func TestAnInterruptedRecordLeavesNothingHalfDone(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.seed("op-1")
-	now := t0.Add(time.Minute)
-	o := w.due(now, 10)[0].Operation
-	h := w.hold()
-	// The context ends after n statements, for every n until the batch gets through.
-	for n := int64(1); ; n++ {
-		ctx, cancel := context.WithCancel(t.Context())
-		led, err := ledger.Open(t.Context(), ledger.Options{URL: w.url, MaxConns: 1, Tracer: &breaker{left: n + openingStatements, cancel: cancel}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = led.Record(ctx, closing(h, now, o))
-		led.Close()
-		cancel()
-		state := one[string](w, `SELECT state FROM reconciler.operations`)
-		rows := one[int](w, `SELECT (SELECT count(*) FROM reconciler.looks) + (SELECT count(*) FROM reconciler.effects) + (SELECT count(*) FROM reconciler.matches)
-			+ (SELECT count(*) FROM reconciler.blobs) + (SELECT count(*) FROM reconciler.journal WHERE seq > 1)`)
-		if state == "succeeded" && rows == 5 {
-			if n < 6 {
-				t.Fatalf("only %d statements were interrupted", n-1)
+	for _, how := range breaker.Ways {
+		t.Run(string(how), func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.seed("op-1")
+			now := t0.Add(time.Minute)
+			o := w.due(now, 10)[0].Operation
+			h := w.hold()
+			// It breaks off at every statement, until the batch gets through.
+			for n := 1; n < 40; n++ {
+				b := &breaker.Breaker{How: how, At: n}
+				ctx := b.Context(t.Context())
+				led, err := w.breaking(b)
+				if err == nil {
+					_, err = led.Record(ctx, closing(h, now, o))
+				}
+				state := one[string](w, `SELECT state FROM reconciler.operations`)
+				rows := one[int](w, `SELECT (SELECT count(*) FROM reconciler.looks) + (SELECT count(*) FROM reconciler.effects) + (SELECT count(*) FROM reconciler.matches)
+					+ (SELECT count(*) FROM reconciler.blobs) + (SELECT count(*) FROM reconciler.journal WHERE seq > 1)`)
+				if state == "succeeded" && rows == 5 {
+					if n < 6 {
+						t.Fatalf("it got through when it broke off at statement %d", n)
+					}
+					return // whether or not the caller heard of it
+				}
+				if err == nil {
+					t.Fatalf("broken off at statement %d, and no error", n)
+				}
+				if state != "unknown" || rows != 0 {
+					t.Fatalf("broken off at statement %d: state %s and %d rows of evidence", n, state, rows)
+				}
 			}
-			return // got through, whether or not the caller heard of it
-		}
-		if err == nil {
-			t.Fatalf("interrupted after %d statements, and no error", n)
-		}
-		if state != "unknown" || rows != 0 {
-			t.Fatalf("interrupted after %d statements: state %s and %d rows of evidence", n, state, rows)
-		}
-		if n > 30 {
 			t.Fatal("never got through")
-		}
+		})
 	}
 }
-
-// openingStatements are those that Open makes before any call.
-const openingStatements = 3
-
-// breaker ends a context at the start of a statement.
-type breaker struct {
-	left   int64
-	cancel context.CancelFunc
-}
-
-func (b *breaker) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
-	if b.left--; b.left == 0 {
-		b.cancel()
-	}
-	return ctx
-}
-
-func (b *breaker) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 func TestAConcurrentFinishIsNeverOverwritten(t *testing.T) {
 	t.Parallel()

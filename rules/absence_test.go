@@ -59,6 +59,8 @@ func TestALookCountsOnlyIf(t *testing.T) {
 		{"the window begins before the first attempt less five minutes", none, look(window(first.Add(time.Second), late)), false},
 		{"the window reaches to the look", none, look(window(first, sent.Add(time.Minute))), false},
 		{"or at least past all that can still have been made", none, look(window(first, sent.Add(9*time.Minute))), true},
+		{"though a clock differs from ours", none, look(window(first, sent.Add(8*time.Minute-time.Second))), false},
+		{"though a clock differs from ours, just", none, look(window(first, sent.Add(8*time.Minute))), true},
 		{"the feed of changes reaches back far enough", func(o *recon.Operation) { o.CreatedAt, o.SentAt = sent.AddDate(0, -2, 0), sent.AddDate(0, -2, 0) },
 			look(byKey, func(l *recon.Look) { l.Window.From = sent.AddDate(0, -3, 0) }), false},
 		{"it was made after lease, flight and lag", none, look(at(seen)), false},

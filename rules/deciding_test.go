@@ -76,6 +76,7 @@ func TestDecideByEffects(t *testing.T) {
 		{"a natural reference corrects no failed one", lost().state(recon.Failed).op(natural).effects(refund("re_1", strong)), wants{"refused", recon.Failed, "", nil}},
 
 		{"a lease that is over is unknown", lost().op(leaseOver), wants{"lease_over", recon.Unknown, "", nil}},
+		{"a lease that ends now is over", lost().op(leased).op(func(o *recon.Operation) { o.LeaseUntil = late }), wants{"lease_over", recon.Unknown, "", nil}},
 		{"an imported one in progress without a lease is unknown", lost().op(leaseOver).op(func(o *recon.Operation) { o.LeaseUntil = time.Time{} }), wants{"lease_over", recon.Unknown, "", nil}},
 	}
 	for _, tt := range tests {

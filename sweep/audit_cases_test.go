@@ -279,49 +279,6 @@ func (s *stand) mixed() {
 	s.pass(3 * time.Hour)
 }
 
-func TestAnAuditThatStopsAnywhereAndRunsAgainEndsInTheSameLedger(t *testing.T) {
-	t.Parallel()
-	whole := newStand(t)
-	whole.mixed()
-	var steps []string
-	whole.sweep.after = func(step string) error {
-		steps = append(steps, step)
-		return nil
-	}
-	want := whole.audit(whole.since())
-	wantLedger := whole.auditEssence()
-	if len(steps) < 15 || len(want.Findings) < 5 {
-		t.Fatalf("only %v, %+v", steps, want.Findings)
-	}
-	for stop := range steps {
-		t.Run(fmt.Sprintf("%02d %s", stop, steps[stop]), func(t *testing.T) {
-			t.Parallel()
-			s := newStand(t)
-			s.mixed()
-			n := 0
-			s.sweep.after = func(string) error {
-				if n++; n == stop+1 {
-					return errInterrupted
-				}
-				return nil
-			}
-			if _, err := s.auditor().Run(t.Context(), AuditOptions{Now: s.now, Window: s.since()}); !errors.Is(err, errInterrupted) {
-				t.Fatalf("not interrupted: %v", err)
-			}
-			s.exec(`UPDATE reconciler.source_state SET lease_until = $1 WHERE holder IS NOT NULL`, s.now())
-			s.exec(`UPDATE reconciler.runs SET lease_until = $1 WHERE finished_at IS NULL`, s.now())
-			s.sweep.after = nil
-			got := s.audit(s.since())
-			if diff := cmp.Diff(wantLedger, s.auditEssence()); diff != "" {
-				t.Errorf("another ledger (-whole +interrupted):\n%s", diff)
-			}
-			if diff := cmp.Diff(said(want), said(got)); diff != "" {
-				t.Errorf("another result (-whole +interrupted):\n%s", diff)
-			}
-		})
-	}
-}
-
 // auditEssence leaves out how often operations were looked at and how many entries tell
 // of it: what was linked before the interruption is not told again.
 func (s *stand) auditEssence() []string {

@@ -70,11 +70,9 @@ type Intake struct {
 	Kinds map[recon.SourceName][]string
 	Watch IntakeWatch
 
-	looked time.Time // when Appeared was asked last, by the clock of the passes
-	asked  time.Time // and by this process's own
-	// What tests change.
-	every time.Duration
-	after func(step string) error
+	looked time.Time     // when Appeared was asked last, by the clock of the passes
+	asked  time.Time     // and by this process's own
+	every  time.Duration // what tests change
 }
 
 // IntakeWatch is told what a pass does. Every field may be nil.
@@ -109,9 +107,6 @@ func (i *Intake) Run(ctx context.Context, now func() time.Time) (Intaken, error)
 	for _, s := range i.Sources {
 		for {
 			n, err := i.batch(ctx, s, now, &out)
-			if errors.Is(err, errInterrupted) {
-				return out, err
-			}
 			if err != nil {
 				faults = append(faults, fmt.Errorf("take in events of %s: %w", s.Name(), err))
 			}
@@ -132,9 +127,6 @@ func (i *Intake) batch(ctx context.Context, s IntakeSource, now func() time.Time
 	if err != nil || len(taken) == 0 {
 		return 0, err
 	}
-	if err := i.step("take"); err != nil {
-		return 0, err
-	}
 	lessons, endings := i.read(s, taken)
 	ends, err := i.learn(ctx, lessons, now(), out)
 	if err != nil {
@@ -145,7 +137,7 @@ func (i *Intake) batch(ctx context.Context, s IntakeSource, now func() time.Time
 		return 0, err
 	}
 	i.count(endings, out)
-	return len(taken), i.step("finish")
+	return len(taken), nil
 }
 
 func (i *Intake) count(endings []inbox.Ending, out *Intaken) {
@@ -169,7 +161,7 @@ func (i *Intake) count(endings []inbox.Ending, out *Intaken) {
 // one that cannot be stored stops no other. A database that is away is nobody's fault.
 func (i *Intake) learn(ctx context.Context, lessons []lesson, now time.Time, out *Intaken) ([]inbox.Ending, error) {
 	err := i.learnTogether(ctx, lessons, now, out)
-	if err != nil && (away(err) || ctx.Err() != nil || errors.Is(err, errInterrupted)) {
+	if err != nil && (away(err) || ctx.Err() != nil) {
 		return nil, err
 	}
 	endings := make([]inbox.Ending, 0, len(lessons))
@@ -201,9 +193,6 @@ func (i *Intake) learnTogether(ctx context.Context, lessons []lesson, now time.T
 			return err
 		}
 		effects, looks = append(effects, r.effects...), append(looks, r.looks...)
-		if err := i.step("store"); err != nil {
-			return err
-		}
 	}
 	if err := i.want(ctx, lessons, now, out); err != nil {
 		return err
@@ -217,7 +206,7 @@ func (i *Intake) learnTogether(ctx context.Context, lessons []lesson, now time.T
 		return err
 	}
 	i.tell(looks, effects, done, out)
-	return i.step("conclude")
+	return nil
 }
 
 // want asks the next sweep to read what was hinted at.
@@ -247,10 +236,7 @@ func (i *Intake) want(ctx context.Context, lessons []lesson, now time.Time, out 
 	if err != nil {
 		return err
 	}
-	if err := i.Ledger.CheckNow(ctx, ids, now); err != nil {
-		return err
-	}
-	return i.step("want")
+	return i.Ledger.CheckNow(ctx, ids, now)
 }
 
 // appeared concludes operations that came after their effects.
@@ -273,7 +259,7 @@ func (i *Intake) appeared(ctx context.Context, now time.Time, out *Intaken) erro
 	}
 	i.tell(nil, nil, done, out)
 	i.looked, i.asked = now, time.Now()
-	return i.step("appeared")
+	return nil
 }
 
 func (i *Intake) pause() time.Duration {
@@ -310,11 +296,4 @@ func (i *Intake) tell(looks []recon.Look, effects []recon.Effect, t concluded, o
 			}
 		}
 	}
-}
-
-func (i *Intake) step(name string) error {
-	if i.after == nil {
-		return nil
-	}
-	return i.after(name)
 }

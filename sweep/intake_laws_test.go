@@ -3,8 +3,6 @@ package sweep
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
@@ -50,46 +49,6 @@ func (h *hooked) taking() []string {
 		UNION ALL SELECT concat_ws(' ', 'wanted', kind, effect_id, parent) FROM reconciler.wanted
 		UNION ALL SELECT concat_ws(' ', 'look', look_id) FROM reconciler.looks WHERE method = 'event'
 		ORDER BY 1`)...)
-}
-
-func TestAnIntakeThatStopsAnywhereAndRunsAgainEndsInTheSameLedger(t *testing.T) {
-	t.Parallel()
-	whole := newHooked(t)
-	whole.told()
-	var steps []string
-	whole.intake.after = func(step string) error {
-		steps = append(steps, step)
-		return nil
-	}
-	whole.take()
-	want := whole.taking()
-	if len(steps) < 6 {
-		t.Fatalf("only %v", steps)
-	}
-	for stop := range steps {
-		t.Run(fmt.Sprintf("%02d %s", stop, steps[stop]), func(t *testing.T) {
-			t.Parallel()
-			h := newHooked(t)
-			h.told()
-			n := 0
-			h.intake.after = func(string) error {
-				if n++; n == stop+1 {
-					return errInterrupted
-				}
-				return nil
-			}
-			if _, err := h.intake.Run(t.Context(), h.now); !errors.Is(err, errInterrupted) {
-				t.Fatalf("not interrupted: %v", err)
-			}
-			// What the dead process took comes back. Nothing else is later than it was.
-			h.exec(`UPDATE reconciler.events SET next_try = $1 WHERE state = 'new'`, h.now())
-			h.intake.after, h.intake.looked = nil, time.Time{}
-			h.take()
-			if diff := cmp.Diff(want, h.taking()); diff != "" {
-				t.Errorf("another ledger (-whole +interrupted):\n%s", diff)
-			}
-		})
-	}
 }
 
 func TestTwoIntakesAtOnceAreAsGoodAsOne(t *testing.T) {
@@ -466,7 +425,7 @@ func TestARecoveryThatBreaksOffGoesOnWhereItWas(t *testing.T) {
 	}
 	h.pass(time.Second)
 	all := len(h.stripe.Events())
-	source := h.smallPages()
+	source := h.client(receives, func(_ *stripe.Settings, o *stripe.Options) { o.PageSize = 2 })
 	recovery := &Recovery{Inbox: h.inbox, Source: source}
 	h.stripe.Script(stripetest.Fault{Path: "/v1/events", Nth: 3, Times: 1, Kind: stripetest.ServerError})
 	first, err := recovery.Run(t.Context(), h.now)
@@ -536,56 +495,5 @@ func TestWhatIsReadForItsOwnSakePassesNoLimitEither(t *testing.T) {
 	}
 	if left := h.rows(`SELECT effect_id FROM reconciler.wanted`); len(left) != 0 {
 		t.Errorf("still to be read: %v", left)
-	}
-}
-
-func TestAReadingThatStopsAnywhereIsDoneAgain(t *testing.T) {
-	t.Parallel()
-	doubtful := func(t *testing.T) *hooked {
-		h := newHooked(t)
-		h.down = true
-		i := refund(1)
-		r := h.happen(i, h.lose(i))
-		h.post2(h.event("evt_1", "refund.created", refundObject(i, r.ID, "succeeded", r.Created)))
-		h.take()
-		if err := h.stripe.TurnRefund(r, stripetest.Turn{Status: "failed", Reason: "declined"}); err != nil {
-			t.Fatal(err)
-		}
-		h.exec(`UPDATE reconciler.effects SET needs_read = true`)
-		h.pass(time.Minute)
-		return h
-	}
-	whole := doubtful(t)
-	var steps []string
-	whole.sweep.after = func(step string) error {
-		steps = append(steps, step)
-		return nil
-	}
-	whole.run()
-	whole.wantState(refund(1), recon.ManualReview)
-	// What is asked twice counts as two looks, which it was.
-	said := func(h *hooked) []string {
-		return slices.DeleteFunc(h.essence(), func(line string) bool { return strings.HasPrefix(line, "check ") })
-	}
-	want := said(whole)
-	for stop := range steps {
-		h := doubtful(t)
-		n := 0
-		h.sweep.after = func(string) error {
-			if n++; n == stop+1 {
-				return errInterrupted
-			}
-			return nil
-		}
-		if _, err := h.sweep.Run(t.Context(), Options{Now: h.now}); !errors.Is(err, errInterrupted) {
-			t.Fatalf("not interrupted: %v", err)
-		}
-		h.exec(`UPDATE reconciler.source_state SET lease_until = $1`, h.now())
-		h.exec(`UPDATE reconciler.runs SET lease_until = $1 WHERE finished_at IS NULL`, h.now())
-		h.sweep.after = nil
-		h.run()
-		if diff := cmp.Diff(want, said(h)); diff != "" {
-			t.Errorf("stopped after %s (-whole +interrupted):\n%s", steps[stop], diff)
-		}
 	}
 }

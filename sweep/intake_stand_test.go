@@ -33,7 +33,7 @@ func newHooked(t *testing.T, options ...standOption) *hooked {
 	t.Helper()
 	h := &hooked{stand: newStand(t, options...)}
 	h.inbox = inbox.Open(h.ledger)
-	h.source = h.receiver()
+	h.source = h.client(receives)
 	h.sweep.Source = h.source
 	h.intake = &Intake{
 		Inbox: h.inbox, Ledger: h.ledger, Sources: []IntakeSource{h.source}, every: -1,
@@ -49,26 +49,9 @@ func newHooked(t *testing.T, options ...standOption) *hooked {
 	return h
 }
 
-// receiver is the stand's client with a webhook secret.
-func (h *hooked) receiver() *stripe.Source { return h.paged(0) }
-
-// smallPages is the same with lists of two.
-func (h *hooked) smallPages() *stripe.Source { return h.paged(2) }
-
-func (h *hooked) paged(size int) *stripe.Source {
-	h.Helper()
-	transport := &http.Transport{}
-	h.Cleanup(transport.CloseIdleConnections)
-	settings := stripe.Settings{Account: testAccount, Mode: "live", APIURL: h.stripe.URL(), Marker: testMarker, PerSecond: 1_000_000}
+// receives gives the stand's client a webhook secret.
+func receives(settings *stripe.Settings, _ *stripe.Options) {
 	settings.Webhook.Secrets = []recon.Secret{recon.NewSecret(hookSecret)}
-	if err := settings.APIKey.UnmarshalText([]byte("sk_live_testonly")); err != nil {
-		h.Fatal(err)
-	}
-	source, err := stripe.New(testSource, settings, stripe.Options{Transport: transport, PageSize: size})
-	if err != nil {
-		h.Fatal(err)
-	}
-	return source
 }
 
 // receive does what the daemon's handler does, by the stand's clock.

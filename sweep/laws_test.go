@@ -3,7 +3,6 @@ package sweep
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -55,47 +54,6 @@ func (s *stand) busy() {
 	s.open(refund(8))
 	s.claim(refund(8)) // and its process dies
 	s.pass(10 * time.Minute)
-}
-
-func TestARunThatStopsAnywhereAndRunsAgainEndsInTheSameLedger(t *testing.T) {
-	t.Parallel()
-	whole := newStand(t)
-	whole.busy()
-	var steps []string
-	whole.sweep.after = func(step string) error {
-		steps = append(steps, step)
-		return nil
-	}
-	whole.run()
-	want := whole.essence()
-	if len(steps) < 10 {
-		t.Fatalf("only %v", steps)
-	}
-	for stop := range steps {
-		t.Run(fmt.Sprintf("%02d %s", stop, steps[stop]), func(t *testing.T) {
-			t.Parallel()
-			s := newStand(t)
-			s.busy()
-			n := 0
-			s.sweep.after = func(string) error {
-				if n++; n == stop+1 {
-					return errInterrupted
-				}
-				return nil
-			}
-			if _, err := s.sweep.Run(t.Context(), Options{Now: s.now}); !errors.Is(err, errInterrupted) {
-				t.Fatalf("not interrupted: %v", err)
-			}
-			// The dead process's hold and heartbeat run out. Nothing else is later than it was.
-			s.exec(`UPDATE reconciler.source_state SET lease_until = $1`, s.now())
-			s.exec(`UPDATE reconciler.runs SET lease_until = $1 WHERE finished_at IS NULL`, s.now())
-			s.sweep.after = nil
-			s.run()
-			if diff := cmp.Diff(want, s.essence()); diff != "" {
-				t.Errorf("another ledger (-whole +interrupted):\n%s", diff)
-			}
-		})
-	}
 }
 
 func TestADryRunTellsTheSameAndChangesNothing(t *testing.T) {

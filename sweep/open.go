@@ -210,9 +210,6 @@ func (p *pass) end(ctx context.Context, failure error) (Outcome, error) {
 	}
 	p.stop(nil)
 	p.beats.Wait()
-	if errors.Is(failure, errInterrupted) {
-		return p.out, failure
-	}
 	stopped := errors.Is(ctx.Err(), context.Canceled)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer cancel()
@@ -312,10 +309,6 @@ func capped(d recon.Decision) bool {
 	}
 	return d.To == recon.Failed || d.To == recon.ManualReview || d.Release
 }
-
-// errInterrupted ends a run the way the death of its process would: nothing is given
-// back. Only tests make it.
-var errInterrupted = errors.New("interrupted")
 
 // step tells a test that a step is done, and lets it end the run there.
 func (p *pass) step(name string) error {

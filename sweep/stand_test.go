@@ -85,17 +85,20 @@ func newStand(t *testing.T, options ...standOption) *stand {
 }
 
 // client is the real source, asking the fake over HTTP as fast as it likes.
-func (s *stand) client() *stripe.Source {
+func (s *stand) client(changes ...func(*stripe.Settings, *stripe.Options)) *stripe.Source {
 	s.Helper()
 	transport := &http.Transport{}
 	s.Cleanup(transport.CloseIdleConnections)
-	settings := stripe.Settings{
+	settings, options := stripe.Settings{
 		Account: testAccount, Mode: "live", APIURL: s.stripe.URL(), Marker: testMarker, PerSecond: 1_000_000,
+	}, stripe.Options{Transport: transport}
+	for _, change := range changes {
+		change(&settings, &options)
 	}
 	if err := settings.APIKey.UnmarshalText([]byte("sk_live_testonly")); err != nil {
 		s.Fatal(err)
 	}
-	client, err := stripe.New(testSource, settings, stripe.Options{Transport: transport})
+	client, err := stripe.New(testSource, settings, options)
 	if err != nil {
 		s.Fatal(err)
 	}

@@ -87,8 +87,7 @@ type Sweep struct {
 	batch  int
 	wait   time.Duration
 	decide func(recon.Case, time.Time) recon.Decision
-	// after is called after each step of a run; an error stops the run there, as the
-	// death of the process would. For tests.
+	// after is called after each step of a run; an error ends the run there. For tests.
 	after func(step string) error
 }
 

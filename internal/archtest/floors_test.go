@@ -53,6 +53,7 @@ var floors = []struct {
 
 	{"sources/sourcetest", harness},
 	{"internal/archtest", harness},
+	{"internal/breaker", harness},
 	{"internal/pgtest", harness},
 }
 

@@ -77,7 +77,7 @@ func TestAFaultIsCaughtOnlyByATestThatFails(t *testing.T) {
 		"go.mod":   "module example.com/tiny\n\ngo 1.26\n",
 		"text.sql": "one two",
 		"tiny.go":  "package tiny\n\nimport _ \"embed\"\n\n//go:embed text.sql\nvar text string\n\nfunc double(n int) int { return 2 * n }\n",
-		"tiny_test.go": "package tiny\n\nimport \"testing\"\n\nfunc TestDouble(t *testing.T) {\n\tt.Run(\"of two\", func(t *testing.T) {\n" +
+		"tiny_test.go": "package tiny\n\nimport \"testing\"\n\nfunc TestFails(t *testing.T) {\n\tt.Fatal(\"always\")\n}\n\nfunc TestDouble(t *testing.T) {\n\tt.Run(\"of two\", func(t *testing.T) {\n" +
 			"\t\tif double(2) != 4 {\n\t\t\tt.Fatal(double(2))\n\t\t}\n\t})\n}\n\n" +
 			"func TestText(t *testing.T) {\n\tif text[:3] != \"one\" {\n\t\tt.Fatal(text)\n\t}\n}\n",
 	} {
@@ -89,7 +89,7 @@ func TestAFaultIsCaughtOnlyByATestThatFails(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tiny := tests{root: dir}
+	tiny := tests{root: dir, sound: map[group]bool{}}
 	for _, tt := range []struct {
 		m    mutant
 		want verdict
@@ -102,7 +102,11 @@ func TestAFaultIsCaughtOnlyByATestThatFails(t *testing.T) {
 		{mutant{name: "not Go", file: "tiny.go", old: "2 * n", new: "two * n"}, verdict{unusable, "undefined: two"}},
 		{mutant{name: "stale", file: "tiny.go", old: "4 * n", new: "n"}, verdict{unusable, "stands 0 times"}},
 		{mutant{name: "no test", file: "tiny.go", old: "2 * n", new: "n", tests: "Nobody"}, verdict{undecided, "no test ran"}},
+		{mutant{name: "a test that fails anyway", file: "tiny.go", old: "2 * n", new: "n * 2", tests: "Fails"}, verdict{undecided, "without any fault TestFails"}},
 	} {
+		if tt.m.tests == "" {
+			tt.m.tests = "Double|Text"
+		}
 		got := tiny.try(t.Context(), tt.m)
 		if got.fate != tt.want.fate || !strings.Contains(got.by, tt.want.by) {
 			t.Errorf("%s: %s %s, want %s %s", tt.m.name, got.fate, got.by, tt.want.fate, tt.want.by)
@@ -122,13 +126,5 @@ func TestTestsThatTakeTooLongDecideNothing(t *testing.T) {
 `
 	if got := judge(strings.NewReader(said)); got.fate != undecided {
 		t.Errorf("judged %+v", got)
-	}
-}
-
-func TestWithoutAnyFaultEachPackageIsTestedOnce(t *testing.T) {
-	t.Parallel()
-	got := baseline([]mutant{{pkg: "a", tests: "X"}, {pkg: "b", tests: "Y"}, {pkg: "a", tests: "Z"}, {pkg: "a", tests: "X"}, {pkg: "b"}})
-	if want := []group{{"a", "X|Z"}, {"b", ""}}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
 	}
 }

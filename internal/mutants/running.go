@@ -3,56 +3,56 @@ package main
 // asking are faults in the sweep of open operations.
 var asking = []mutant{
 	{"sweep: a list that broke off answers for all", "sweep/ask.go",
-		` && l.Complete && l.Parent == ""`, ` && l.Parent == ""`, "sweep", "Answer|List|Blind|Complete|Trunc"},
+		` && l.Complete && l.Parent == ""`, ` && l.Parent == ""`, "sweep", "B20|OneList|Blind"},
 	{"sweep: a list answers before its lag is over", "sweep/ask.go",
-		`l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen)`, `l.Covers(c.Operation, c.Policy.Effect)`, "sweep", "Answer|List|Lag"},
+		`l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen)`, `l.Covers(c.Operation, c.Policy.Effect)`, "sweep", "OneList"},
 	{"sweep: a list answers for a known effect", "sweep/ask.go",
-		`if c.Operation.EffectID != "" || slices`, `if slices`, "sweep", "Answer|List|Known|Read"},
+		`if c.Operation.EffectID != "" || slices`, `if slices`, "sweep", "OneList|TurnsBad"},
 	{"sweep: a source that is down is asked for all", "sweep/ask.go",
 		`if len(batch) > 0 && !down(p.state) {`, `if len(batch) > 0 {`, "sweep", "Down|Outage"},
 	{"sweep: the cap stops a batch too late", "sweep/open.go",
-		`next > 0 && p.changed+next > limit`, `next > 0 && p.changed > limit`, "sweep", "Cap|Limit"},
+		`next > 0 && p.changed+next > limit`, `next > 0 && p.changed > limit`, "sweep", "Limit"},
 	{"sweep: a release is not capped", "sweep/open.go",
-		`d.To == recon.ManualReview || d.Release`, `d.To == recon.ManualReview`, "sweep", "Cap|Limit"},
+		`d.To == recon.ManualReview || d.Release`, `d.To == recon.ManualReview`, "sweep", "Limit"},
 	{"sweep: one blind answer makes a source down", "sweep/down.go",
-		`return st.Blinds >= downAfter }`, `return st.Blinds >= downAfter-1 }`, "sweep", "Down"},
+		`return st.Blinds >= downAfter }`, `return st.Blinds >= downAfter-1 }`, "sweep", "Outage|Probe"},
 	{"sweep: an operation without a next check is written", "sweep/ask.go",
-		`if d.To.Open() && !d.Check.Next.After(now) {`, `if false {`, "sweep", "NextCheck|SetAside|Plan"},
+		`if d.To.Open() && !d.Check.Next.After(now) {`, `if false {`, "sweep", "NextCheck"},
 	{"sweep: an old reading hides a new one", "sweep/ask.go",
-		`			if now, again := effects[e.Identity()]; again {`, `			if now, again := effects[e.Identity()]; again && false {`, "sweep", ""},
+		`			if now, again := effects[e.Identity()]; again {`, `			if now, again := effects[e.Identity()]; again && false {`, "sweep", "TurnsBad|Truth|Reading"},
 	{"sweep: an own mark is assumed", "sweep/ask.go",
-		`m.Basis == basis && m.Certainty == recon.Proof && `, ``, "sweep", ""},
+		`m.Basis == basis && m.Certainty == recon.Proof && `, ``, "sweep", "Truth|B20|Accepted|places|Owns"},
 }
 
 // auditing are faults in the audit and the comparison.
 var auditing = []mutant{
 	{"audit: complete means up to this moment", "sweep/audit_window.go",
-		`sure := st.BeganAt.Add(-lag)`, `sure := st.BeganAt.Add(lag)`, "sweep", "Window|Complete|Finished|B19|B34|B35"},
+		`sure := st.BeganAt.Add(-lag)`, `sure := st.BeganAt.Add(lag)`, "sweep", "LastCompletePoint|B19"},
 	{"audit: a window in the past completes what lies between", "sweep/audit_window.go",
-		`joins = !st.Window.From.After(st.CompleteTo)`, `joins = true`, "sweep", "Window|Complete|Gap"},
+		`joins = !st.Window.From.After(st.CompleteTo)`, `joins = true`, "sweep", "LastCompletePoint"},
 	{"audit: windows do not overlap", "sweep/audit_window.go",
-		`h.last.Add(-max(overlap, h.reach))`, `h.last`, "sweep", "Window|Overlap"},
+		`h.last.Add(-max(overlap, h.reach))`, `h.last`, "sweep", "TheWindowOf"},
 	{"audit: what is not visible yet is accounted for", "sweep/audit_window.go",
-		`sure := h.now.Add(-h.lag).Truncate(time.Second)`, `sure := h.now.Truncate(time.Second)`, "sweep", "Window|Lag"},
+		`sure := h.now.Add(-h.lag).Truncate(time.Second)`, `sure := h.now.Truncate(time.Second)`, "sweep", "TheWindowOf"},
 	{"audit: one complete list makes all complete", "sweep/audit_window.go",
-		`if i == 0 || at.Before(earliest) {`, `if i == 0 || at.After(earliest) {`, "sweep", "Window|Complete"},
+		`if i == 0 || at.Before(earliest) {`, `if i == 0 || at.After(earliest) {`, "sweep", "LastCompletePoint|TheWindowOf"},
 	{"audit: a list that broke off is complete", "sweep/audit_list.go",
 		`	if page.Next == "" {
 		whole, err := r.whole()`, `	if true {
-		whole, err := r.whole()`, "sweep", "Audit"},
+		whole, err := r.whole()`, "sweep", "B20"},
 	{"audit: a list was made when it ended", "sweep/audit_list.go",
-		`Window: r.state.Window, At: r.state.BeganAt,`, `Window: r.state.Window, At: r.options.Now(),`, "sweep", "Audit"},
+		`Window: r.state.Window, At: r.state.BeganAt,`, `Window: r.state.Window, At: r.options.Now(),`, "sweep", "B20|Listed|B19"},
 	{"audit: a list that cannot be read is not unseen", "sweep/audit_list.go",
 		`	r.result.unseen(r.list, r.span.counted, why)
 `, `	_ = why
-`, "sweep", "Audit"},
+`, "sweep", "B20"},
 }
 
 // receiving are faults in the inbox and in what verifies.
 var receiving = []mutant{
 	{"inbox: an event is acknowledged before the commit", "inbox/receive.go",
 		`return fresh, s.pool.SendBatch(ctx, batch).Close()`, `go s.pool.SendBatch(ctx, batch).Close()
-	return fresh, nil`, "inbox", ""},
+	return fresh, nil`, "inbox", "B05|Together|Repeat"},
 	{"inbox: a commit need not reach the disk", "inbox/receive.go",
 		`	batch.Queue(durableSQL)
 `, ``, "inbox", ""},
@@ -69,12 +69,12 @@ var receiving = []mutant{
 	{"inbox: who took it last does not matter", "inbox/take.go",
 		` AND e.attempts = r.attempt`, ` AND r.attempt > 0`, "inbox", ""},
 	{"webhook: a signature is good for ever", "sources/stripe/event_verify.go",
-		`off > s.tolerance || off < -s.tolerance`, `off > 1000*s.tolerance || off < -1000*s.tolerance`, "sources/stripe", "Verify|Signature|Signed|Old|Clock"},
+		`off > s.tolerance || off < -s.tolerance`, `off > 1000*s.tolerance || off < -1000*s.tolerance`, "sources/stripe", "B99"},
 	{"webhook: a signature from the future is good", "sources/stripe/event_verify.go",
-		`off > s.tolerance || off < -s.tolerance`, `off > s.tolerance`, "sources/stripe", "Verify|Signature|Signed|Old|Clock"},
+		`off > s.tolerance || off < -s.tolerance`, `off > s.tolerance`, "sources/stripe", "B99"},
 	{"webhook: no secret is needed", "sources/stripe/event_verify.go",
 		`	return errors.New("no signature was made with a secret`, `	return nil
-	_ = errors.New("no signature was made with a secret`, "sources/stripe", "Verify|Signature|Signed|Forged"},
+	_ = errors.New("no signature was made with a secret`, "sources/stripe", "RightSignature"},
 }
 
 // telling are faults in who is told of what, and when.
@@ -83,35 +83,35 @@ var telling = []mutant{
 		`		if toldFrom(all[i:], told, r.To) {
 			continue
 		}
-`, ``, "escalation", "Plan|Step|Ladder"},
+`, ``, "escalation", "PlannedWithAReason|TestALadder"},
 	{"tell: a step comes a moment late", "escalation/plan.go",
-		`if now.Before(r.at) || done[r.To] {`, `if !now.After(r.at) || done[r.To] {`, "escalation", "Plan|Step|Ladder"},
+		`if now.Before(r.at) || done[r.To] {`, `if !now.After(r.at) || done[r.To] {`, "escalation", "EachFinding"},
 	{"tell: what somebody put off is told", "escalation/plan.go",
-		`case now.Before(a.PausedUntil):`, `case now.After(a.PausedUntil):`, "escalation", "Plan|Pause|Snooze|Ladder"},
+		`case now.Before(a.PausedUntil):`, `case now.After(a.PausedUntil):`, "escalation", "EachFinding"},
 	{"tell: who was overtaken is not called", "escalation/plan.go",
 		`				n.Mention = append(n.Mention, e.Mention)
-`, ``, "escalation", "Plan|Step|Ladder|Mention"},
+`, ``, "escalation", "EachFinding"},
 	{"tell: the end of a finding is not shown", "escalation/plan.go",
-		`if a.Planned != a.Finding.Version || len(t.Notices) > 0 {`, `if a.Planned == a.Finding.Version || len(t.Notices) > 0 {`, "escalation", "Plan|End|Ladder|Change"},
+		`if a.Planned != a.Finding.Version || len(t.Notices) > 0 {`, `if a.Planned == a.Finding.Version || len(t.Notices) > 0 {`, "escalation", "EachFinding"},
 	{"tell: the step before the key's end comes after it", "escalation/plan.go",
-		`c.expires.Add(-s.BeforeKeyExpiry)`, `c.expires.Add(s.BeforeKeyExpiry)`, "escalation", "Plan|Key|Expir|Ladder"},
+		`c.expires.Add(-s.BeforeKeyExpiry)`, `c.expires.Add(s.BeforeKeyExpiry)`, "escalation", "EachFinding"},
 	{"tell: the gravest is told last", "escalation/plan.go",
-		`cmp.Compare(a.Fingerprint(), b.Fingerprint())) < 0`, `cmp.Compare(a.Fingerprint(), b.Fingerprint())) > 0`, "escalation", "Plan|Grav|Beside|Named"},
+		`cmp.Compare(a.Fingerprint(), b.Fingerprint())) < 0`, `cmp.Compare(a.Fingerprint(), b.Fingerprint())) > 0`, "escalation", "EachFinding|OrderOfFindings|Graver"},
 	{"tell: an outage is many messages", "escalation/incident.go",
-		`c.Kind == recon.FindUnresolved && (c.Down || c.DownIncident != "")`, `false`, "escalation", "Fold|Incident|Outage"},
+		`c.Kind == recon.FindUnresolved && (c.Down || c.DownIncident != "")`, `false`, "escalation", "WhichCrowds"},
 	{"tell: a crowd folds one too late", "escalation/incident.go",
-		`case c.Count >= p.foldAt():`, `case c.Count > p.foldAt():`, "escalation", "Fold|Incident|Crowd"},
+		`case c.Count >= p.foldAt():`, `case c.Count > p.foldAt():`, "escalation", "WhichCrowds"},
 	{"tell: a refusal is taken for delivered", "escalation/retry.go",
 		`	case Refused, Gone:
 		wait, o.result, o.delivery.Undelivered = mendedEvery, Undelivered, true`, `	case Refused, Gone:
-		wait, o.result, o.delivery.Undelivered = mendedEvery, Undelivered, false`, "escalation", "Refus|Undelivered|Retry|Fail"},
+		wait, o.result, o.delivery.Undelivered = mendedEvery, Undelivered, false`, "escalation", "AFailureSays"},
 	{"tell: a lost answer leaves no doubt", "escalation/retry.go",
-		`Doubt: n.Doubt || kind == Lost,`, `Doubt: n.Doubt,`, "escalation", "Retry|Fail|Lost"},
+		`Doubt: n.Doubt || kind == Lost,`, `Doubt: n.Doubt,`, "escalation", "AFailureSays"},
 	{"tell: a destination's wait is ignored", "escalation/retry.go",
-		`wait = min(max(after, time.Second), retryAfterMax)`, `wait = time.Second`, "escalation", "Retry|Fail|Limit"},
+		`wait = min(max(after, time.Second), retryAfterMax)`, `wait = time.Second`, "escalation", "AFailureSays|RetryAfter"},
 	{"tell: a notice is claimed by two", "ledger/notices.go",
 		`
-	AND (n.claimed_until IS NULL OR n.claimed_until <= $3)`, ` AND $3 <= $4`, "ledger", "Notice|Claim"},
+	AND (n.claimed_until IS NULL OR n.claimed_until <= $3)`, ` AND $3 <= $4`, "ledger", "ClaimedByOne"},
 	{"tell: a step runs ahead of its message", "ledger/sql/due_notices.sql",
-		`AND (e.planned_at, e.notice_id) < (n.planned_at, n.notice_id)`, `AND false`, "ledger", "Notice"},
+		`AND (e.planned_at, e.notice_id) < (n.planned_at, n.notice_id)`, `AND false`, "ledger", "StepWaits"},
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -36,10 +37,29 @@ type verdict struct {
 type group struct{ pkg, tests string }
 
 // tests runs tests of the module at root.
-type tests struct{ root string }
+type tests struct {
+	root  string
+	sound map[group]bool // tests that pass without any fault
+}
 
-// try runs a fault's tests with the fault.
+// try runs a fault's tests with the fault. The one that catches it must pass without.
 func (t tests) try(ctx context.Context, m mutant) verdict {
+	v := t.with(ctx, m)
+	if v.fate != caught {
+		return v
+	}
+	name, _, _ := strings.Cut(v.by, "/")
+	alone := group{m.pkg, "^" + name + "$"}
+	if !t.sound[alone] {
+		if without := t.run(ctx, alone, ""); without.fate != survived {
+			return verdict{undecided, fmt.Sprintf("without any fault %s: %s %s", name, without.fate, without.by)}
+		}
+		t.sound[alone] = true
+	}
+	return v
+}
+
+func (t tests) with(ctx context.Context, m mutant) verdict {
 	text, err := m.mutated(t.root)
 	if err != nil {
 		return verdict{unusable, err.Error()}
@@ -98,7 +118,7 @@ type event struct{ Action, Package, Test, Output string }
 // judge reads what `go test -json` said.
 func judge(said io.Reader) verdict {
 	var first, output string
-	passed, failed, built, ran := false, false, true, false
+	passed, built, ran := false, true, false
 	lines := bufio.NewScanner(said)
 	lines.Buffer(nil, 1<<24)
 	for lines.Scan() {
@@ -120,8 +140,6 @@ func judge(said io.Reader) verdict {
 			ran = true
 		case e.Test != "" && e.Action == "fail" && first == "":
 			first = e.Test
-		case e.Test == "" && e.Action == "fail":
-			failed = true
 		case e.Test == "" && e.Action == "pass":
 			passed = true
 		}
@@ -131,10 +149,8 @@ func judge(said io.Reader) verdict {
 		return verdict{unusable, "it does not compile: " + strings.TrimSpace(output)}
 	case first != "":
 		return verdict{caught, first}
-	case failed && ran:
-		return verdict{caught, "a test that ended its process"}
 	case passed && ran:
 		return verdict{survived, ""}
 	}
-	return verdict{undecided, "no test ran: " + strings.TrimSpace(output)}
+	return verdict{undecided, "no test ran to its end: " + strings.TrimSpace(output)}
 }

@@ -1,0 +1,115 @@
+package escalation_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack"
+	"github.com/seed-1c4f4dc2/reconciler/internal/breaker"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// tellAll plans and delivers for a while, as a process does, and gives the first error.
+func tellAll(ctx context.Context, s *stand, l *ledger.Ledger, slackURL string) error {
+	n, err := slack.New(channel, slack.Settings{Channel: "#" + channel, Token: recon.NewSecret("xoxb-TESTONLY"), APIURL: slackURL})
+	if err != nil {
+		return err
+	}
+	planner := escalation.Planner{Desk: l, Policy: s.policy, Now: s.clock.now}
+	d := &escalation.Deliverer{
+		Notifiers: map[string]escalation.Notifier{channel: n}, Outbox: l, Stories: l, Now: s.clock.now, Pause: s.clock.wait, Policy: s.policy,
+	}
+	for range 3 {
+		if _, err := planner.Pass(ctx); err != nil {
+			return err
+		}
+		if _, err := d.Pass(ctx); err != nil {
+			return err
+		}
+		s.wait(10 * time.Second) // whether others open with it
+	}
+	return nil
+}
+
+// messages are those in the channel, without what is marked as a possible repeat, by the
+// operation that they name.
+func (s *stand) messages() []string {
+	s.Helper()
+	var list []string
+	for _, m := range s.slack.Messages(channel) {
+		text := m.Plain()
+		if strings.Contains(text, "Possibly a repeat") {
+			continue
+		}
+		for n := range 3 {
+			if name := fmt.Sprintf("order:broken-%d", n); strings.Contains(text, name) {
+				list = append(list, name)
+			}
+		}
+	}
+	slices.Sort(list)
+	return list
+}
+
+// Whatever breaks off, each finding is told once, and what is told again is marked.
+func TestATellingThatBreaksOffAnywhereEndsInTheSameMessages(t *testing.T) {
+	t.Parallel()
+	breaker.Experiment[*stand]{
+		New: func(t *testing.T) *stand {
+			s := newStand(t, channel)
+			for n := range 3 {
+				o := s.lost(fmt.Sprintf("broken-%d", n))
+				f := finding(o, recon.FindUnresolved)
+				s.pass(o.ID, []recon.Finding{f})
+				if n == 2 { // and it ends before anybody is told of the others
+					s.pass(o.ID, nil, f)
+				}
+			}
+			return s
+		},
+		Do: func(ctx context.Context, s *stand, b *breaker.Breaker) error {
+			l, err := ledger.Open(s.Context(), ledger.Options{URL: s.db.Config().ConnString(), MaxConns: 3, Tracer: b})
+			if err != nil {
+				return err
+			}
+			defer l.Close()
+			return tellAll(ctx, s, l, b.Proxy(s.T, s.slack.URL()))
+		},
+		Again: func(s *stand) {
+			s.wait(5 * time.Minute) // the claims of whoever died are over
+			if err := tellAll(s.Context(), s, s.led, s.slack.URL()); err != nil {
+				s.Fatal(err)
+			}
+			s.wait(5 * time.Minute)
+			if err := tellAll(s.Context(), s, s.led, s.slack.URL()); err != nil {
+				s.Fatal(err)
+			}
+		},
+		Said: func(s *stand) []string {
+			rows, err := s.db.Query(s.Context(), `
+				SELECT concat_ws(' ', 'finding', o.target, f.state, f.level, f.planned_version = f.version, n.act, n.step, n.destination, n.state, n.outcome_unknown)
+				FROM reconciler.findings f JOIN reconciler.operations o ON o.operation_id = f.operation_ids[1]
+				LEFT JOIN reconciler.notices n ON n.finding_id = f.finding_id ORDER BY 1`)
+			if err != nil {
+				s.Fatal(err)
+			}
+			list, err := pgx.CollectRows(rows, pgx.RowTo[string])
+			if err != nil {
+				s.Fatal(err)
+			}
+			told := s.messages()
+			if len(told) != 2 {
+				s.Errorf("told of %v, want both that are open", told)
+			}
+			return append(list, told...)
+		},
+	}.Everywhere(t)
+}
