@@ -57,5 +57,21 @@ func looksLike(reference, id string) bool {
 // alike only where their folds are equal.
 func Fold(id string) string { return fold(id) }
 
+// AppendFold appends the fold of an id. It makes no text of it, for those who fold many.
+func AppendFold(to []byte, id string) []byte {
+	start := len(to)
+	for i := range len(id) {
+		switch c := id[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9':
+			to = append(to, c)
+		case c >= 'A' && c <= 'Z':
+			to = append(to, c+('a'-'A'))
+		case c >= 0x80:
+			return append(to[:start], fold(id)...)
+		}
+	}
+	return to
+}
+
 // Readings gives the folds of the ids that a reference may look like.
 func Readings(reference string) []string { return readings(reference) }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 )
 
@@ -34,11 +35,16 @@ func ParseOperationIn(line []byte, only func(SourceName) Account) (Operation, er
 	if err != nil {
 		return Operation{}, err
 	}
-	if err := checkMoney("", o.Money); err != nil {
+	if err := complete(&o, only); err != nil {
 		return Operation{}, err
 	}
-	o.Account, o.Mode = placed(o.Source, o.Account, o.Mode, only)
 	return o, nil
+}
+
+// complete checks what no single field shows and fills in what was left out.
+func complete(o *Operation, only func(SourceName) Account) error {
+	o.Account, o.Mode = placed(o.Source, o.Account, o.Mode, only)
+	return checkMoney("", o.Money)
 }
 
 // ParseEffect reads one effect line (contracts: JSON), as strictly as
@@ -116,10 +122,10 @@ var operationFields = []lineField[Operation]{
 	text("case", func(o *Operation) *string { return &o.Case }),
 	integer("step", func(o *Operation) **int64 { return &o.Step }),
 	text("error_code", func(o *Operation) *string { return &o.ErrorCode }),
-	{name: "marks", read: func(s *lineScanner, o *Operation) (err error) {
-		o.Marks, err = readMarks(s)
+	field("marks", (*lineScanner).texts, cellWords, func(o *Operation, words []string) (err error) {
+		o.Marks, err = readMarks(words)
 		return err
-	}},
+	}),
 	{name: "metadata", read: func(s *lineScanner, o *Operation) (err error) {
 		o.Metadata, err = s.raw(MaxMetadata)
 		return err
@@ -140,10 +146,10 @@ var effectFields = []lineField[Effect]{
 	text("key", func(e *Effect) *string { return &e.Key }),
 	required(instant("created_at", func(e *Effect) *time.Time { return &e.CreatedAt })),
 	instant("updated_at", func(e *Effect) *time.Time { return &e.UpdatedAt }),
-	{name: "other_parents", read: func(s *lineScanner, e *Effect) (err error) {
-		e.OtherParents, err = s.texts()
-		return err
-	}},
+	field("other_parents", (*lineScanner).texts, cellWords, func(e *Effect, words []string) error {
+		e.OtherParents = words
+		return nil
+	}),
 	text("account", func(e *Effect) *string { return &e.Account }),
 	text("mode", func(e *Effect) *string { return &e.Mode }),
 	integer("fee", func(e *Effect) **int64 { return &e.Fee }),
@@ -167,6 +173,9 @@ type lineField[T any] struct {
 	name     string
 	required bool
 	read     func(*lineScanner, *T) error
+	// cell reads the field from a cell of a table, which is not empty; nil: no cell can
+	// hold it.
+	cell func(string, *T) error
 }
 
 func required[T any](f lineField[T]) lineField[T] {
@@ -174,20 +183,36 @@ func required[T any](f lineField[T]) lineField[T] {
 	return f
 }
 
+// field is read by one function, whether a line or a cell gives the value.
+func field[T, V any](name string, read func(*lineScanner) (V, error), cell func(string) (V, error), set func(*T, V) error) lineField[T] {
+	return lineField[T]{
+		name: name,
+		read: func(s *lineScanner, t *T) error {
+			v, err := read(s)
+			if err != nil {
+				return err
+			}
+			return set(t, v)
+		},
+		cell: func(c string, t *T) error {
+			v, err := cell(c)
+			if err != nil {
+				return err
+			}
+			return set(t, v)
+		},
+	}
+}
+
 func text[T any, S ~string](name string, at func(*T) *S) lineField[T] {
-	return lineField[T]{name: name, read: func(s *lineScanner, t *T) error {
-		v, err := s.text()
+	return field(name, (*lineScanner).text, checkText, func(t *T, v string) error {
 		*at(t) = S(v)
-		return err
-	}}
+		return nil
+	})
 }
 
 func word[T any, S ~string](name string, at func(*T) *S, words []S) lineField[T] {
-	return lineField[T]{name: name, read: func(s *lineScanner, t *T) error {
-		v, err := s.text()
-		if err != nil {
-			return err
-		}
+	return field(name, (*lineScanner).text, checkText, func(t *T, v string) error {
 		for _, w := range words {
 			if string(w) == v {
 				*at(t) = w
@@ -195,50 +220,38 @@ func word[T any, S ~string](name string, at func(*T) *S, words []S) lineField[T]
 			}
 		}
 		return fmt.Errorf("%q is none of %s", cut(v), list(words))
-	}}
+	})
 }
 
 func amount[T any](name string, at func(*T) *int64) lineField[T] {
-	return lineField[T]{name: name, read: func(s *lineScanner, t *T) error {
-		v, err := s.integer()
-		if err == nil && v <= 0 {
+	return field(name, (*lineScanner).integer, cellInteger, func(t *T, v int64) error {
+		if v <= 0 {
 			return fmt.Errorf("%d is not above 0; leave the field out when there is no amount", v)
 		}
 		*at(t) = v
-		return err
-	}}
+		return nil
+	})
 }
 
 func integer[T any](name string, at func(*T) **int64) lineField[T] {
-	return lineField[T]{name: name, read: func(s *lineScanner, t *T) error {
-		v, err := s.integer()
+	return field(name, (*lineScanner).integer, cellInteger, func(t *T, v int64) error {
 		*at(t) = &v
-		return err
-	}}
+		return nil
+	})
 }
 
 func currency[T any](name string, at func(*T) *string) lineField[T] {
-	return lineField[T]{name: name, read: func(s *lineScanner, t *T) error {
-		v, err := s.text()
-		if err != nil {
-			return err
-		}
-		if *at(t), err = ParseCurrency(v); err != nil {
-			return err
-		}
-		return nil
-	}}
+	return field(name, (*lineScanner).text, checkText, func(t *T, v string) (err error) {
+		*at(t), err = ParseCurrency(v)
+		return err
+	})
 }
 
 func instant[T any](name string, at func(*T) *time.Time) lineField[T] {
-	return lineField[T]{name: name, read: func(s *lineScanner, t *T) error {
-		v, err := s.text()
-		if err != nil {
-			return err
-		}
+	return field(name, (*lineScanner).text, checkText, func(t *T, v string) (err error) {
 		*at(t), err = ParseInstant(v)
 		return err
-	}}
+	})
 }
 
 // ParseCurrency reads an ISO 4217 code in either case and gives it in upper case.
@@ -256,7 +269,26 @@ func ParseCurrency(s string) (string, error) {
 	case upper:
 		return s, nil
 	}
-	return strings.ToUpper(s), nil
+	return upperCode(s), nil
+}
+
+// codes holds all words of three capital letters, one behind the other, so that a million
+// lines with a currency in lower case do not make a million texts.
+var codes = sync.OnceValue(func() string {
+	all := make([]byte, 0, 26*26*26*3)
+	for i := range 26 * 26 * 26 {
+		all = append(all, 'A'+byte(i/26/26), 'A'+byte(i/26%26), 'A'+byte(i%26))
+	}
+	return string(all)
+})
+
+// upperCode gives three letters in upper case.
+func upperCode(s string) string {
+	at := 0
+	for i := range 3 {
+		at = at*26 + int(s[i]&^0x20-'A')
+	}
+	return codes()[at*3 : at*3+3]
 }
 
 // ParseInstant reads an RFC 3339 instant with any offset and fraction and gives it
@@ -277,11 +309,7 @@ func ParseInstant(s string) (time.Time, error) {
 	return t, nil
 }
 
-func readMarks(s *lineScanner) ([]Mark, error) {
-	words, err := s.texts()
-	if err != nil {
-		return nil, err
-	}
+func readMarks(words []string) ([]Mark, error) {
 	marks := make([]Mark, 0, len(words))
 	for _, w := range words {
 		m := Mark(w)

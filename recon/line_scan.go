@@ -158,9 +158,14 @@ func (s *lineScanner) text() (string, error) {
 		return "", errors.New("a text in quotes belongs here")
 	}
 	v, err := s.str()
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", err
+	}
+	return checkText(v)
+}
+
+func checkText(v string) (string, error) {
+	switch {
 	case v == "":
 		return "", errors.New("it is empty; leave the field out or give it a value")
 	case len(v) > MaxText && utf8.RuneCountInString(v) > MaxText:

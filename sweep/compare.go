@@ -10,10 +10,12 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 )
 
-// CompareOptions says what to compare. Operations are JSON Lines (contracts: JSON), and so
-// are effects unless a format says otherwise.
+// CompareOptions says what to compare. Operations are JSON Lines (contracts: JSON) or a
+// table whose header names the same fields, and effects JSON Lines unless a format says
+// otherwise.
 type CompareOptions struct {
 	Operations, Effects io.Reader
+	OperationsTable     bool
 	// OperationsName and EffectsName are the files' names, for messages.
 	OperationsName, EffectsName string
 	// EffectsFormat is how the effects are written; nil: JSON Lines. Where its Source is

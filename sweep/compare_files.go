@@ -12,10 +12,12 @@ import (
 
 // readRows reads effects from a file that is not JSON Lines. A row that cannot be read for
 // sure refuses the file: what it tells of would be missing from the answer. It counts what
-// is set aside and tells what a person should know.
-func (in *compareInput) readRows(ctx context.Context, o CompareOptions, take func(recon.Effect, int)) error {
+// is set aside and tells what a person should know. Rows on lines that are not wanted may be
+// left out.
+func (in *compareInput) readRows(ctx context.Context, o CompareOptions, take func(line int, e *recon.Effect), wanted func(line int) bool) error {
 	name := fileName(o.EffectsName, "effects")
 	rows := files.Open(*o.EffectsFormat, o.Effects, name)
+	rows.Only(wanted)
 	var row files.Row
 	for n := 1; rows.Next(&row); n++ {
 		if n%4096 == 0 && ctx.Err() != nil {
@@ -24,27 +26,31 @@ func (in *compareInput) readRows(ctx context.Context, o CompareOptions, take fun
 		switch row.Outcome {
 		case files.Read:
 			row.Effect.Metadata = nil // takes no part in a comparison
-			take(row.Effect, row.Line)
+			take(row.Line, &row.Effect)
 		case files.SetAside:
 			in.setAside++
 		case files.Refused:
 			return fmt.Errorf("%s line %d: %s; correct the line, or take it out and compare it by hand", name, row.Line, row.Reason)
 		}
 	}
-	if err := rows.Err(); err != nil {
-		return err
-	}
-	for _, n := range rows.Notes() {
+	in.notes = notesOf(name, rows.Notes(), rows.Encoding())
+	return rows.Err()
+}
+
+// notesOf gives what a person should know of a file.
+func notesOf(name string, notes []files.Note, encoding string) []string {
+	var texts []string
+	for _, n := range notes {
 		text := name + ": " + n.Text
 		if n.Line > 0 {
 			text = fmt.Sprintf("%s line %d: %s", name, n.Line, n.Text)
 		}
-		in.notes = append(in.notes, text)
+		texts = append(texts, text)
 	}
-	if e := rows.Encoding(); e != "" && e != "utf-8" {
-		in.notes = append(in.notes, fmt.Sprintf("%s: read as %s", name, e))
+	if encoding != "" && encoding != "utf-8" {
+		texts = append(texts, fmt.Sprintf("%s: read as %s", name, encoding))
 	}
-	return nil
+	return texts
 }
 
 // placesOf gives where operations are said to be.

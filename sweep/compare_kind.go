@@ -97,33 +97,32 @@ func (s *sieve) countKinds(again []*recon.Effect) kindCount {
 	k := kindCount{kinds: map[recon.SourceName]map[string]bool{}, named: map[brief]map[string]int{}, format: s.o.EffectsFormat}
 	several := false
 	s.eachCounted(again, func(e *effectRow) {
-		source := recon.SourceName(s.theirs.sources.texts[e.source])
+		source := recon.SourceName(s.theirs.sources.values[e.source])
 		if k.kinds[source] == nil {
 			k.kinds[source] = map[string]bool{}
 		}
-		k.kinds[source][s.theirs.kinds.texts[e.kind]] = true
+		k.kinds[source][s.theirs.kinds.values[e.kind]] = true
 		several = several || len(k.kinds[source]) > 1
 	})
 	if !several {
 		return k
 	}
-	byID, byKey := s.finders()
 	s.eachCounted(again, func(e *effectRow) {
-		o := byID.find(e.reference)
+		o := s.byID.find(e.reference)
 		if o < 0 {
-			o = byKey.find(e.key)
+			o = s.byKey.find(e.key)
 		}
 		if o < 0 {
 			return
 		}
-		b := s.ours.briefOf[s.operations.at(o).brief]
-		if string(b.source) != s.theirs.sources.texts[e.source] {
+		b := s.ours.briefs.values[s.operations.at(o).brief]
+		if string(b.source) != s.theirs.sources.values[e.source] {
 			return
 		}
 		if k.named[b] == nil {
 			k.named[b] = map[string]int{}
 		}
-		k.named[b][s.theirs.kinds.texts[e.kind]]++
+		k.named[b][s.theirs.kinds.values[e.kind]]++
 	})
 	return k
 }
@@ -136,7 +135,7 @@ func (s *sieve) eachCounted(again []*recon.Effect, take func(*effectRow)) {
 		}
 	}
 	for _, e := range again {
-		row := s.theirs.effect(e)
+		row := s.theirs.effect(e, 0)
 		take(&row)
 	}
 }

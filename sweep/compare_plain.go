@@ -19,12 +19,9 @@ const anyKind = ^uint32(0)
 // which names nobody else, is done and agrees in everything that both sides show. All
 // others are exact.
 func (s *sieve) pair() {
-	byID, byKey := s.finders()
-	byEffectID := newFinder(s.operations.n, func(i int32) uint64 { return s.operations.at(i).effectID })
-	s.repeatedOperations(byID, byKey, byEffectID)
 	s.owner, s.linked = make([]int32, s.effects.n), make([]int32, s.operations.n)
 	for i := range int32(s.effects.n) {
-		s.owner[i] = s.name(i, byID, byKey, byEffectID)
+		s.owner[i] = s.name(i)
 		if o := s.owner[i]; o >= 0 {
 			s.linked[o]++
 		} else {
@@ -49,60 +46,35 @@ func (s *sieve) pair() {
 	}
 }
 
-// repeatedOperations keeps operations that share an identity, or the intent of one that
-// has an effect: those are suspected of being one.
-func (s *sieve) repeatedOperations(byID, byKey, byEffectID *finder) {
-	intents := newFinder(s.operations.n, func(i int32) uint64 { return s.operations.at(i).intent })
-	for i := range int32(s.operations.n) {
-		o := s.operations.at(i)
-		same := func(f *finder, hash uint64) {
-			if hash == 0 {
-				return
-			}
-			if was := f.put(i); was >= 0 && was != i {
-				o.exact, s.operations.at(was).exact = true, true
-			}
-		}
-		same(byID, o.id)
-		same(byKey, o.key)
-		same(byEffectID, o.effectID)
-		same(intents, o.intent)
-	}
-}
-
-// repeatedEffects keeps effects that share an id: lines of one effect, or of two accounts.
-func (s *sieve) repeatedEffects() {
-	s.repeated = map[uint64]bool{}
-	ids := newFinder(s.effects.n, func(i int32) uint64 { return s.effects.at(i).id })
-	for i := range int32(s.effects.n) {
-		if was := ids.put(i); was >= 0 {
-			s.effects.at(i).exact, s.effects.at(was).exact = true, true
-			s.repeated[s.effects.at(i).id] = true
-		}
-	}
-}
-
 // name gives the operation that an effect names by reference, key or id, or -1. Where it
 // names several all of them are exact, and it belongs to the first.
-func (s *sieve) name(i int32, byID, byKey, byEffectID *finder) int32 {
+func (s *sieve) name(i int32) int32 {
 	e := s.effects.at(i)
-	owner := int32(-1)
-	for _, o := range [...]int32{byID.find(e.reference), byKey.find(e.key), byEffectID.find(e.id)} {
+	owner := s.byID.find(e.reference)
+	also := func(found int32) {
 		switch {
-		case o < 0:
+		case found < 0:
 		case owner < 0:
-			owner = o
-		case o != owner:
-			e.exact, s.operations.at(o).exact, s.operations.at(owner).exact = true, true, true
+			owner = found
+		case found != owner:
+			e.exact, s.operations.at(found).exact, s.operations.at(owner).exact = true, true, true
 		}
+	}
+	// What the owner bears itself need not be looked up: where it is another's as well, both
+	// are exact already.
+	if owner < 0 || s.operations.at(owner).key != e.key {
+		also(s.byKey.find(e.key))
+	}
+	if owner < 0 || s.operations.at(owner).effectID != e.id {
+		also(s.byEffectID.find(e.id))
 	}
 	return owner
 }
 
 // terms gives what each action's policy says, by the numbers of briefs.
 func (s *sieve) terms() []termsRow {
-	list := make([]termsRow, len(s.ours.briefOf))
-	for n, b := range s.ours.briefOf {
+	list := make([]termsRow, len(s.ours.briefs.values))
+	for n, b := range s.ours.briefs.values {
 		p, configured := s.o.Policies[b.action]
 		if !configured || p.Source != b.source {
 			p = recon.DefaultPolicy()
@@ -127,7 +99,7 @@ func (s *sieve) agree(o *operationRow, e *effectRow, t *termsRow) bool {
 	switch {
 	case o.exact || e.exact || !t.known || t.system != e.system || t.kind != anyKind && t.kind != e.kind:
 		return false
-	case s.ours.accounts.texts[o.place] != s.theirs.accounts.texts[e.place]:
+	case s.ours.accounts.values[o.place] != s.theirs.accounts.values[e.place]:
 		return false
 	case e.reference != 0 && e.reference != o.id, !both(o.key, e.key), o.effectID != 0 && o.effectID != e.id:
 		return false
@@ -139,7 +111,7 @@ func (s *sieve) agree(o *operationRow, e *effectRow, t *termsRow) bool {
 		return true
 	}
 	apart := o.amount - e.amount
-	return s.ours.currencies.texts[o.currency] == s.theirs.currencies.texts[e.currency] && apart <= t.tolerance && -apart <= t.tolerance
+	return s.ours.currencies.values[o.currency] == s.theirs.currencies.values[e.currency] && apart <= t.tolerance && -apart <= t.tolerance
 }
 
 // close keeps what the rules may ask of what is exact: causes, captured payments, what

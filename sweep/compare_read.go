@@ -82,7 +82,7 @@ func (r *records[T]) add(v T, line int) {
 
 // readBoth reads both files at the same time: decoding is most of the work.
 func readBoth(ctx context.Context, o CompareOptions) (compareInput, error) {
-	if operations, effects, ok := rewindable(o); ok {
+	if operations, effects, ok := rewindables(o); ok {
 		return sieveBoth(ctx, o, operations, effects)
 	}
 	return readWhole(ctx, o)
@@ -91,74 +91,21 @@ func readBoth(ctx context.Context, o CompareOptions) (compareInput, error) {
 // readWhole keeps all of both files.
 func readWhole(ctx context.Context, o CompareOptions) (compareInput, error) {
 	var in compareInput
-	only := onlyAccounts(o.Policies)
+	var told []string
 	g, ctx := errgroup.WithContext(ctx)
 	known := make(chan struct{}) // closed once the operations are read
 	g.Go(func() (err error) {
 		defer close(known)
-		in.operations, err = readOperations(ctx, o, only)
+		in.operations, told, err = readOperations(ctx, o)
 		return err
 	})
-	g.Go(func() error { return in.readEffects(ctx, o, only, known) })
+	g.Go(func() error { return in.readEffects(ctx, o, onlyAccounts(o.Policies), known) })
 	if err := g.Wait(); err != nil {
 		return in, err
 	}
+	in.notes = append(told, in.notes...)
 	in.facts = factsOf(in, o.EffectsFormat)
 	return in, nil
-}
-
-func readOperations(ctx context.Context, o CompareOptions, only func(recon.SourceName) recon.Account) ([]*recon.Operation, error) {
-	name := fileName(o.OperationsName, "operations")
-	var read records[recon.Operation]
-	err := eachLine(ctx, o.Operations, name, func(n int, line []byte) error {
-		op, err := recon.ParseOperationIn(line, only)
-		if err != nil {
-			return err
-		}
-		op.Metadata = nil // takes no part in a comparison
-		read.add(op, n)
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return checkOperations(name, read)
-}
-
-// checkOperations refuses operations that stand twice, and groups in several currencies.
-func checkOperations(name string, read records[recon.Operation]) ([]*recon.Operation, error) {
-	first := make(map[recon.OperationID]int32, len(read.all))
-	for i, op := range read.all {
-		if line, again := first[op.ID]; again {
-			return nil, fmt.Errorf("%s line %d: operation %s stands on line %d already; every operation has one line, so remove one of them", name, read.lines[i], op.ID, line)
-		}
-		first[op.ID] = read.lines[i]
-	}
-	return read.all, oneCurrency(name, read)
-}
-
-// oneCurrency refuses a group whose operations are in several currencies: there is no
-// sum that an effect could be held against.
-func oneCurrency(name string, read records[recon.Operation]) error {
-	type group struct {
-		source              recon.SourceName
-		account, mode, name string
-	}
-	first := map[group]int{}
-	for i, op := range read.all {
-		if op.Group == "" || op.Money.IsZero() {
-			continue
-		}
-		g := group{op.Source, op.Account, op.Mode, op.Group}
-		at, again := first[g]
-		if !again {
-			first[g] = i
-		} else if was := read.all[at].Money.Currency; was != op.Money.Currency {
-			return fmt.Errorf("%s line %d: operation %s is in %s and its group %s in %s on line %d; a group has one currency, so correct it or take the operation out of the group",
-				name, read.lines[i], op.ID, op.Money.Currency, op.Group, was, read.lines[at])
-		}
-	}
-	return nil
 }
 
 // readEffects reads the effects, once each.
@@ -170,7 +117,7 @@ func (in *compareInput) readEffects(ctx context.Context, o CompareOptions, only 
 		}
 		return in.foldLines(o, read)
 	}
-	if err := in.readRows(ctx, o, read.add); err != nil {
+	if err := in.readRows(ctx, o, func(line int, e *recon.Effect) { read.add(*e, line) }, nil); err != nil {
 		return err
 	}
 	<-operations // what rows do not say is what the operations name

@@ -20,6 +20,7 @@ type operationRow struct {
 	intent, folded                    uint64
 	amount                            int64 // -1: none
 	created                           int64 // nanoseconds
+	line                              int32 // physical
 	brief, place, currency            uint32
 	exact                             bool // must be compared by everything that it says
 }
@@ -29,8 +30,20 @@ type effectRow struct {
 	id, reference, key, parent, parent2, cause, target uint64
 	amount, total                                      int64 // -1: none
 	created                                            int64
+	line                                               int32
 	system, place, currency, kind, source              uint32
 	exact, live                                        bool
+}
+
+// same reports whether two rows tell of the same line.
+func (r operationRow) same(as operationRow) bool {
+	r.exact = as.exact
+	return r == as
+}
+
+func (r effectRow) same(as effectRow) bool {
+	r.exact = as.exact
+	return r == as
 }
 
 // rowsOf holds rows in pieces, so that growing copies none.
@@ -52,42 +65,47 @@ func (r *rowsOf[T]) add(v T) {
 
 func (r *rowsOf[T]) at(i int32) *T { return &r.pieces[i>>pieceBits][i&(1<<pieceBits-1)] }
 
-// words gives small numbers to the few texts that many lines share.
-type words struct {
-	numbers map[string]uint32
-	texts   []string
-	last    string
+// words gives small numbers to the few values that many lines share; 0 is the zero value.
+type words[K comparable] struct {
+	numbers map[K]uint32
+	values  []K
+	last    K
 	number  uint32
 }
 
-func newWords() *words { return &words{numbers: map[string]uint32{"": 0}, texts: []string{""}} }
+func newWords[K comparable]() *words[K] {
+	var none K
+	return &words[K]{numbers: map[K]uint32{none: 0}, values: []K{none}}
+}
 
-func (w *words) of(text string) uint32 {
-	if text == w.last {
+func (w *words[K]) of(value K) uint32 {
+	if value == w.last {
 		return w.number
 	}
-	n, known := w.numbers[text]
+	n, known := w.numbers[value]
 	if !known {
-		n = uint32(len(w.texts))
-		w.numbers[text] = n
-		w.texts = append(w.texts, text)
+		n = uint32(len(w.values))
+		w.numbers[value] = n
+		w.values = append(w.values, value)
 	}
-	w.last, w.number = text, n
+	w.last, w.number = value, n
 	return n
 }
 
 // hashed gives rows of operations and effects their hashes and words.
 type hashed struct {
-	seed                                maphash.Seed
-	briefs, accounts, kinds, currencies *words
-	systems, sources                    *words
-	briefOf                             []brief // by number
+	seed              maphash.Seed
+	briefs            *words[brief]
+	accounts          *words[recon.Account]
+	kinds, currencies *words[string]
+	systems, sources  *words[string]
+	fold              []byte
 }
 
 func newHashed(seed maphash.Seed) *hashed {
 	return &hashed{
-		seed: seed, briefs: newWords(), accounts: newWords(), kinds: newWords(), currencies: newWords(),
-		systems: newWords(), sources: newWords(), briefOf: []brief{{}},
+		seed: seed, briefs: newWords[brief](), accounts: newWords[recon.Account](), kinds: newWords[string](), currencies: newWords[string](),
+		systems: newWords[string](), sources: newWords[string](),
 	}
 }
 
@@ -98,21 +116,25 @@ func (h *hashed) text(s string) uint64 {
 	return maphash.String(h.seed, s) | 1
 }
 
+// folded is the hash of an id's fold.
+func (h *hashed) folded(id string) uint64 {
+	if h.fold = matchers.AppendFold(h.fold[:0], id); len(h.fold) == 0 {
+		return 0
+	}
+	return maphash.Bytes(h.seed, h.fold) | 1
+}
+
 func mix(a, b uint64) uint64 {
 	a ^= b + 0x9e3779b97f4a7c15 + a<<6 + a>>2
 	a *= 0xff51afd7ed558ccd
 	return a ^ a>>33 | 1
 }
 
-func (h *hashed) operation(op *recon.Operation) operationRow {
-	b := h.briefs.of(string(op.Source) + "\x00" + op.Action)
-	if int(b) == len(h.briefOf) {
-		h.briefOf = append(h.briefOf, brief{op.Source, op.Action})
-	}
+func (h *hashed) operation(op *recon.Operation, line int) operationRow {
 	r := operationRow{
 		id: h.text(string(op.ID)), key: h.text(op.Key), effectID: h.text(op.EffectID), parent: h.text(op.Parent), target: h.text(op.Target),
-		folded: h.text(matchers.Fold(string(op.ID))), amount: -1, created: op.CreatedAt.UnixNano(),
-		brief: b, place: h.accounts.of(op.Account + "\x00" + op.Mode), currency: h.currencies.of(op.Money.Currency),
+		folded: h.folded(string(op.ID)), amount: -1, created: op.CreatedAt.UnixNano(),
+		line: int32(line), brief: h.briefs.of(brief{op.Source, op.Action}), place: h.accounts.of(recon.Account{Account: op.Account, Mode: op.Mode}), currency: h.currencies.of(op.Money.Currency),
 		// What is not plainly done, or has more to say, is compared by all of it.
 		exact: op.State != recon.Succeeded || op.Group != "" || op.Reference != "" || op.Account == "",
 	}
@@ -123,11 +145,11 @@ func (h *hashed) operation(op *recon.Operation) operationRow {
 	return r
 }
 
-func (h *hashed) effect(e *recon.Effect) effectRow {
+func (h *hashed) effect(e *recon.Effect, line int) effectRow {
 	r := effectRow{
 		id: h.text(e.ID), reference: h.text(strings.TrimSpace(e.Reference)), key: h.text(e.Key), parent: h.text(e.Parent), cause: h.text(e.CausedBy),
 		target: h.text(e.Target), amount: -1, total: -1, created: e.CreatedAt.UnixNano(),
-		system: h.systems.of(e.System), place: h.accounts.of(e.Account + "\x00" + e.Mode), currency: h.currencies.of(e.Money.Currency),
+		line: int32(line), system: h.systems.of(e.System), place: h.accounts.of(recon.Account{Account: e.Account, Mode: e.Mode}), currency: h.currencies.of(e.Money.Currency),
 		kind: h.kinds.of(e.Kind), source: h.sources.of(string(e.Source)), live: e.Status.Live(),
 		exact: e.Status != recon.Completed || e.NaturalReference != "" || e.CausedBy != "" || len(e.OtherParents) > 1,
 	}
@@ -141,47 +163,4 @@ func (h *hashed) effect(e *recon.Effect) effectRow {
 		r.total = *e.ParentTotal
 	}
 	return r
-}
-
-// finder finds rows by a hash, the first that was put.
-type finder struct {
-	slots []int32 // row + 1
-	hash  func(int32) uint64
-}
-
-func newFinder(n int, hash func(int32) uint64) *finder {
-	size := 16
-	for size < n*2 {
-		size *= 2
-	}
-	return &finder{slots: make([]int32, size), hash: hash}
-}
-
-// put adds a row and gives the earlier one with its hash, or -1.
-func (f *finder) put(i int32) int32 {
-	h := f.hash(i)
-	mask := uint64(len(f.slots) - 1)
-	for at := h >> 1 & mask; ; at = (at + 1) & mask {
-		switch was := f.slots[at] - 1; {
-		case was < 0:
-			f.slots[at] = i + 1
-			return -1
-		case f.hash(was) == h:
-			return was
-		}
-	}
-}
-
-// find gives the row with a hash, or -1.
-func (f *finder) find(h uint64) int32 {
-	if h == 0 {
-		return -1
-	}
-	mask := uint64(len(f.slots) - 1)
-	for at := h >> 1 & mask; ; at = (at + 1) & mask {
-		was := f.slots[at] - 1
-		if was < 0 || f.hash(was) == h {
-			return was
-		}
-	}
 }

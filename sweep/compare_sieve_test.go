@@ -2,8 +2,11 @@ package sweep_test
 
 import (
 	"context"
+	"encoding/csv"
+	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -33,6 +36,48 @@ func bothWays(t interface {
 	if diff := cmp.Diff(whole, sieved); diff != "" {
 		t.Fatalf("(-pipes +files):\n%s\noperations:\n%seffects:\n%s", diff, operations, effects)
 	}
+	o.Operations, o.Effects, o.OperationsTable = strings.NewReader(tableOf(t, operations)), strings.NewReader(effects), true
+	tabled, tabledErr := sweep.Compare(context.Background(), o)
+	if diff := cmp.Diff(sieved, tabled); diff != "" || (tabledErr == nil) != (sievedErr == nil) {
+		t.Fatalf("lines: %v, table: %v (-lines +table):\n%s\noperations:\n%seffects:\n%s", sievedErr, tabledErr, diff, operations, effects)
+	}
+}
+
+// tableOf writes lines of operations as a table.
+func tableOf(t interface{ Fatalf(string, ...any) }, operations string) string {
+	names := []string{"id", "source", "action", "target", "state", "created_at"} // which a table needs
+	var rows []map[string]any
+	for l := range strings.Lines(operations) {
+		row := map[string]any{}
+		if err := json.Unmarshal([]byte(l), &row); err != nil {
+			t.Fatalf("%v", err)
+		}
+		for name := range row {
+			if !slices.Contains(names, name) {
+				names = append(names, name)
+			}
+		}
+		rows = append(rows, row)
+	}
+	var text strings.Builder
+	out := csv.NewWriter(&text)
+	write := func(cells []string) {
+		if err := out.Write(cells); err != nil {
+			t.Fatalf("%v", err)
+		}
+	}
+	write(names)
+	for _, row := range rows {
+		cells := make([]string, len(names))
+		for i, name := range names {
+			if v, ok := row[name]; ok {
+				cells[i] = strings.Trim(fmt.Sprint(v), "[]") // marks are words beside each other
+			}
+		}
+		write(cells)
+	}
+	out.Flush()
+	return text.String()
 }
 
 func TestLawFilesAndPipesGiveTheSameAnswer(t *testing.T) {
@@ -95,11 +140,12 @@ type grows struct {
 	more string
 }
 
-func (g *grows) Seek(offset int64, whence int) (int64, error) {
-	if whence == io.SeekStart {
+func (g *grows) Read(b []byte) (int, error) {
+	n, err := g.Reader.Read(b)
+	if err == io.EOF {
 		g.Reader = strings.NewReader(g.more)
 	}
-	return g.Reader.Seek(offset, whence)
+	return n, err
 }
 
 func TestAFileThatChangesWhileItIsReadIsRefused(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ import (
 
 type compareFlags struct {
 	operations, effects string
+	written             string // how the operations are
 	format, source      string
 	from, to, now, zone string
 	failOnFindings      bool
@@ -34,10 +36,14 @@ type foundError struct{ text string }
 
 func (e *foundError) Error() string { return e.text }
 
+// compareGC is by how many percent the memory of a comparison grows before what is no longer
+// used is collected.
+const compareGC = 40
+
 func newCompareCommand(a *app) *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
-		Use:   "compare --operations F.jsonl --effects F",
+		Use:   "compare --operations F --effects F",
 		Short: "Hold a file of operations against a file of effects; no database, nothing is stored",
 		Long: "Sorts every operation and every effect into one class and tells what is wrong, by the same rules as a sweep.\n" +
 			"Policies, accounts, zone and column maps come from the configuration, where there is one. A row that cannot be read\n" +
@@ -46,7 +52,8 @@ func newCompareCommand(a *app) *cobra.Command {
 		Args: exactly(),
 		RunE: a.verb(func(ctx context.Context, _ []string) error { return a.compare(ctx, f) }),
 	}
-	cmd.Flags().StringVar(&f.operations, "operations", "", "file of operations, JSON Lines")
+	cmd.Flags().StringVar(&f.operations, "operations", "", "file of operations, JSON Lines, or CSV whose header names the fields of such a line")
+	cmd.Flags().StringVar(&f.written, "operations-format", "", "how the operations are written: jsonl or csv (default: csv for files that end in .csv, .tsv or .txt, else jsonl)")
 	cmd.Flags().StringVar(&f.effects, "effects", "", "file of effects, JSON Lines or CSV")
 	cmd.Flags().StringVar(&f.format, "effects-format", "", "how the effects are written: jsonl, stripe-balance, stripe-payments, or a source or format of the configuration (default: jsonl, unless the file is CSV)")
 	cmd.Flags().StringVar(&f.source, "effects-source", "", "source that a CSV file is of (default: the only one that the operations name)")
@@ -77,6 +84,9 @@ func (a *app) compare(ctx context.Context, f compareFlags) error {
 	shown := a.reading("reading", "comparing", operations, effects)
 	o.Operations, o.OperationsName, o.Effects, o.EffectsName = shown.reader(operations), f.operations, shown.reader(effects), f.effects
 	began := time.Now()
+	// What a comparison keeps of large files holds no pointers: collecting costs little, and
+	// letting the heap double costs a lot.
+	debug.SetGCPercent(compareGC)
 	r, err := sweep.Compare(ctx, o)
 	shown.end()
 	if err != nil {
@@ -132,6 +142,9 @@ func (a *app) compareOptions(f compareFlags) (sweep.CompareOptions, error) {
 			o.Policies[p.Action] = p
 		}
 	}
+	if o.OperationsTable, err = operationsTable(f); err != nil {
+		return o, err
+	}
 	if o.EffectsFormat, err = effectsFormat(f, c); err != nil {
 		return o, err
 	}
@@ -157,10 +170,30 @@ func (a *app) compareOptions(f compareFlags) (sweep.CompareOptions, error) {
 	return o, nil
 }
 
+// operationsTable reports whether the operations are a table.
+func operationsTable(f compareFlags) (bool, error) {
+	switch f.written {
+	case "":
+		return isTable(f.operations), nil
+	case files.JSONLines, "csv":
+		return f.written == "csv", nil
+	}
+	return false, misuse("--operations-format %s is not known; there are %s and csv", f.written, files.JSONLines)
+}
+
+// isTable reports whether a file's name ends as those of tables do.
+func isTable(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".csv", ".tsv", ".txt":
+		return true
+	}
+	return false
+}
+
 // effectsFormat says how the file of effects is written; nil: JSON Lines.
 func effectsFormat(f compareFlags, c *config.Config) (*files.Format, error) {
 	name := f.format
-	if ext := strings.ToLower(filepath.Ext(f.effects)); name == "" && (ext == ".csv" || ext == ".tsv" || ext == ".txt") {
+	if name == "" && isTable(f.effects) {
 		return nil, misuse("%s is a table: say how it is written with --effects-format; there are %s", f.effects, strings.Join(formatNames(c), ", "))
 	}
 	if name == "" || name == files.JSONLines {

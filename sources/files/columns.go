@@ -92,7 +92,9 @@ func (m *columnMap) begin(h header, note noter) error {
 	return nil
 }
 
-func (m *columnMap) end() error { return nil }
+// alone is false where a row is known by how often it stood above, or is part of a sum.
+func (m *columnMap) alone() bool { return m.settings.Columns.ID != "" && m.totals < 0 }
+func (m *columnMap) end() error  { return nil }
 
 func (m *columnMap) read(rec *record, row *Row) error {
 	if m.totals >= 0 && strings.HasPrefix(rec.get(m.totals), m.settings.Totals.Begins) {
@@ -101,9 +103,11 @@ func (m *columnMap) read(rec *record, row *Row) error {
 	e := &row.Effect
 	e.Source, e.System = m.format.Source, m.format.System
 	signed, unread := m.money(rec, e) // of every row: totals count them all
-	var fault *Fault
-	if m.unread = m.unread || unread != nil; errors.As(unread, &fault) {
-		return unread
+	if unread != nil {
+		m.unread = true
+		if isFault(unread) {
+			return unread
+		}
 	}
 	ours, err := m.words(rec, row)
 	if err != nil || !ours {

@@ -1,6 +1,9 @@
 package files
 
-import "fmt"
+import (
+	"errors"
+	"fmt"
+)
 
 // Fault is what is wrong with a whole file. Nothing of the file counts then, because
 // what was read before the fault may have been misread in the same way.
@@ -15,6 +18,12 @@ func (f *Fault) Error() string {
 		return f.File + ": " + f.Problem
 	}
 	return fmt.Sprintf("%s line %d: %s", f.File, f.Line, f.Problem)
+}
+
+// isFault reports whether an error is of the whole file.
+func isFault(err error) bool {
+	var f *Fault
+	return errors.As(err, &f)
 }
 
 // faultf is a fault at a line; the reader adds the file.

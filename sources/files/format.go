@@ -41,7 +41,7 @@ type Format struct {
 	newLayouts []func(*Format) layout
 	layout     layout // of the file that is being read
 	exponents  map[string]int
-	last       money // the currency that was read last
+	currencies map[string]money // that were read, by cell
 }
 
 // Builtin gives a format by name, for files of a source whose settings nobody wrote:
@@ -97,22 +97,27 @@ func (f *Format) has(account, mode string) bool {
 	return len(f.Accounts) == 0 || slices.Contains(f.Accounts, recon.Account{Account: account, Mode: mode})
 }
 
-// money is a currency as a cell writes it, and how many decimals it has.
+// money is a currency, and how many decimals it has.
 type money struct {
-	cell, code string
-	digits     int
+	code   string
+	digits int
 }
 
-// money reads a currency. Files have few, so the last one is nearly always the next.
+// money reads a currency. Files have few.
 func (f *Format) money(cell string) (money, error) {
-	if cell != "" && cell == f.last.cell {
-		return f.last, nil
+	if known, ok := f.currencies[cell]; ok {
+		return known, nil
 	}
-	code, err := recon.ParseCurrency(cell)
-	if err == nil {
-		f.last = money{strings.Clone(cell), code, recon.Decimals(code, f.exponents)}
+	code, err := recon.ParseCurrency(strings.Clone(cell))
+	if err != nil {
+		return money{}, err
 	}
-	return f.last, err
+	in := money{code, recon.Decimals(code, f.exponents)}
+	if f.currencies == nil {
+		f.currencies = map[string]money{}
+	}
+	f.currencies[strings.Clone(cell)] = in // at most the codes there are, in either case
+	return in, nil
 }
 
 // amount reads a cell as minor units of a currency.

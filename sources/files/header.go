@@ -21,6 +21,8 @@ type layout interface {
 	begin(h header, note noter) error
 	// read makes a row of a record. An error is a refusal, of the row alone, or a *Fault.
 	read(rec *record, row *Row) error
+	// alone reports whether a row can be read without those above it.
+	alone() bool
 	// end is called when the file is over.
 	end() error
 }
@@ -34,6 +36,7 @@ type header struct {
 	separator byte
 	at        []int    // of each column of the layout: its place in a record, or -1
 	named     []string // the layout's columns that were found, as the file writes them
+	names     []string // all columns of the file
 	width     int
 }
 
@@ -89,7 +92,7 @@ func (f *Format) headerOf(line []byte, sep byte) (h header, missing, names []str
 		return h, []string{"a header"}, nil
 	}
 	names = slices.Clone(s.fields)
-	h.separator, h.width = sep, len(names)
+	h.separator, h.width, h.names = sep, len(names), names
 	for _, c := range f.layout.columns() {
 		at := -1
 		for _, name := range c.names {

@@ -50,26 +50,40 @@ type rows interface {
 	// next fills the row, or reports that there is none left. An error is a *Fault, or
 	// the reader's.
 	next(*Row) (bool, error)
+	only(want func(line int) bool)
 }
 
 // Open reads a file that is written as the format says; name is for messages. What is
 // wrong with it is told by [Reader.Err] once [Reader.Next] has ended.
 func Open(f Format, r io.Reader, name string) *Reader {
 	rd := &Reader{name: name, format: f}
-	if rd.in, rd.err = newText(r, &rd.format); rd.err != nil {
-		return rd
-	}
-	rd.in.note = rd.note
-	var head []byte
-	if head, rd.err = rd.in.head(); rd.err != nil {
-		return rd
-	}
-	if first := bytes.TrimLeft(head, " \t\r\n"); len(f.newLayouts) == 0 || bytes.HasPrefix(first, []byte("{")) {
+	switch objects := rd.open(r); {
+	case rd.err != nil:
+	case objects || len(f.newLayouts) == 0:
 		rd.rows = &lines{in: rd.in, format: &rd.format}
-		return rd
+	default:
+		rd.rows, rd.err = newTable(rd.in, &rd.format, rd.note)
 	}
-	rd.rows, rd.err = newTable(rd.in, &rd.format, rd.note)
 	return rd
+}
+
+// open finds out how the text is encoded, and whether it holds JSON objects.
+func (r *Reader) open(from io.Reader) (objects bool) {
+	if r.in, r.err = newText(from, &r.format); r.err != nil {
+		return false
+	}
+	r.in.note = r.note
+	var head []byte
+	head, r.err = r.in.head()
+	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
+}
+
+// Only passes over rows that are not wanted, by the line on which they begin, where that is
+// cheap. Some are given all the same, and all where rows are read in the light of others.
+func (r *Reader) Only(want func(line int) bool) {
+	if r.err == nil && r.rows != nil {
+		r.rows.only(want)
+	}
 }
 
 // Next reads the next row. It is false at the end and at a fault.

@@ -18,6 +18,10 @@ type scanner struct {
 	feed      int      // place in the buffer of the next LF, as far as known
 	scratch   []byte
 	bounds    []int
+	block     block
+	// want tells which rows are cut into fields, by the line on which they begin; nil: all.
+	// Of the others only those are given that cannot be passed over at a glance.
+	want func(line int) bool
 }
 
 func newScanner(t *text, separator byte) *scanner {
@@ -28,6 +32,9 @@ func newScanner(t *text, separator byte) *scanner {
 func (s *scanner) next() (bool, error) {
 	t := s.text
 	for {
+		if s.nextPlain() {
+			return true, nil
+		}
 		i, width, err := s.lineEnd()
 		if err != nil {
 			return false, err
@@ -78,7 +85,7 @@ func (s *scanner) lineEnd() (at, width int, err error) {
 		if err != nil {
 			return 0, 0, err
 		}
-		s.feed = -1
+		s.feed, s.block = -1, block{}
 		if !more {
 			if t.at == t.end {
 				return -1, 0, nil
@@ -123,6 +130,7 @@ func (s *scanner) quoted() (bool, error) {
 			s.feed = -1
 			return true, nil
 		}
+		s.block = block{}
 		if _, err := t.fill(); err != nil {
 			return false, err
 		}

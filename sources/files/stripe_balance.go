@@ -66,7 +66,8 @@ func (b *stripeBalance) begin(h header, note noter) error {
 	return nil
 }
 
-func (b *stripeBalance) end() error { return nil }
+func (b *stripeBalance) alone() bool { return true }
+func (b *stripeBalance) end() error  { return nil }
 
 // category is what rows of one reporting category tell of.
 type category struct {

@@ -65,6 +65,8 @@ func (p *stripePayments) begin(_ header, note noter) error {
 }
 
 // end tells what the list is good for: totals to hold against, no refunds.
+func (p *stripePayments) alone() bool { return true }
+
 func (p *stripePayments) end() error {
 	if p.payments == 0 {
 		return nil

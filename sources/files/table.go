@@ -30,8 +30,15 @@ func (r *record) get(column int) string {
 	if i < 0 {
 		return ""
 	}
-	return strings.TrimSpace(r.fields[i])
+	cell := r.fields[i]
+	if n := len(cell); n > 0 && isInk(cell[0]) && isInk(cell[n-1]) {
+		return cell // as nearly every cell
+	}
+	return strings.TrimSpace(cell)
 }
+
+// isInk reports whether a byte is a character of ASCII that is seen.
+func isInk(c byte) bool { return c > ' ' && c < 0x7f }
 
 func newTable(t *text, f *Format, note noter) (*table, error) {
 	head, err := t.head()
@@ -92,8 +99,22 @@ func (tb *table) next(row *Row) (bool, error) {
 	return false, nil
 }
 
+func (tb *table) only(want func(line int) bool) {
+	if want == nil || !tb.format.layout.alone() {
+		return
+	}
+	tb.scanner.want = func(line int) bool {
+		// Until a number has shown how the file writes numbers, every row is read.
+		n := &tb.format.numbers
+		return !n.declared && !n.minor || want(line)
+	}
+}
+
 func (tb *table) read(row *Row) error {
 	err := tb.format.layout.read(&tb.rec, row)
+	if err == nil {
+		return nil
+	}
 	var no refusal
 	if errors.As(err, &no) {
 		row.refuse(err)

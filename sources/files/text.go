@@ -206,13 +206,3 @@ func (t *text) check(b []byte, line int) error {
 	}
 	return nil
 }
-
-// ascii reports whether there is no byte above 0x7F, and none that is NUL.
-func ascii(b []byte) bool {
-	for _, c := range b {
-		if c >= utf8.RuneSelf || c == 0 {
-			return false
-		}
-	}
-	return true
-}

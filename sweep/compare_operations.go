@@ -1,0 +1,86 @@
+package sweep
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/files"
+)
+
+// readOperations keeps all operations, and gives what a person should know of the file.
+func readOperations(ctx context.Context, o CompareOptions) ([]*recon.Operation, []string, error) {
+	var read records[recon.Operation]
+	notes, err := eachOperation(ctx, o, func(line int, op *recon.Operation) { read.add(*op, line) }, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	operations, err := checkOperations(fileName(o.OperationsName, "operations"), read)
+	return operations, notes, err
+}
+
+// eachOperation reads the operations, or those on the lines that are wanted, and gives what
+// a person should know of the file.
+func eachOperation(ctx context.Context, o CompareOptions, take func(line int, op *recon.Operation), wanted func(line int) bool) ([]string, error) {
+	name, only := fileName(o.OperationsName, "operations"), onlyAccounts(o.Policies)
+	if !o.OperationsTable {
+		return nil, eachLine(ctx, o.Operations, name, func(n int, line []byte) error {
+			if wanted != nil && !wanted(n) {
+				return nil
+			}
+			op, err := recon.ParseOperationIn(line, only)
+			if err != nil {
+				return err
+			}
+			op.Metadata = nil // takes no part in a comparison
+			take(n, &op)
+			return nil
+		})
+	}
+	rows := files.OpenOperations(o.Operations, name, only)
+	rows.Only(wanted)
+	var op recon.Operation
+	for n := 1; rows.Next(&op); n++ {
+		if n%4096 == 0 && ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		take(rows.Line(), &op)
+	}
+	return notesOf(name, rows.Notes(), rows.Encoding()), rows.Err()
+}
+
+// checkOperations refuses operations that stand twice, and groups in several currencies.
+func checkOperations(name string, read records[recon.Operation]) ([]*recon.Operation, error) {
+	first := make(map[recon.OperationID]int32, len(read.all))
+	for i, op := range read.all {
+		if line, again := first[op.ID]; again {
+			return nil, fmt.Errorf("%s line %d: operation %s stands on line %d already; every operation has one line, so remove one of them", name, read.lines[i], op.ID, line)
+		}
+		first[op.ID] = read.lines[i]
+	}
+	return read.all, oneCurrency(name, read)
+}
+
+// oneCurrency refuses a group whose operations are in several currencies: there is no
+// sum that an effect could be held against.
+func oneCurrency(name string, read records[recon.Operation]) error {
+	type group struct {
+		source              recon.SourceName
+		account, mode, name string
+	}
+	first := map[group]int{}
+	for i, op := range read.all {
+		if op.Group == "" || op.Money.IsZero() {
+			continue
+		}
+		g := group{op.Source, op.Account, op.Mode, op.Group}
+		at, again := first[g]
+		if !again {
+			first[g] = i
+		} else if was := read.all[at].Money.Currency; was != op.Money.Currency {
+			return fmt.Errorf("%s line %d: operation %s is in %s and its group %s in %s on line %d; a group has one currency, so correct it or take the operation out of the group",
+				name, read.lines[i], op.ID, op.Money.Currency, op.Group, was, read.lines[at])
+		}
+	}
+	return nil
+}
