@@ -24,7 +24,7 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 .PHONY: help
 help: ## Show what there is to make
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the program as bin/reconciler: static, with the time zones inside; VERSION=1.2.3 names it
@@ -80,6 +80,15 @@ fuzz: ## Run each fuzz test for FUZZTIME (10s)
 .PHONY: bench
 bench: database ## Measure the budgets of speed, each beside its limit, and write docs/benchmarks.md
 	$(GO) run ./internal/benchmarks -o docs/benchmarks.md
+
+# PEERS_ROWS=20000 PEERS_ROUNDS=1 make peers is a quick check that all find the same.
+.PHONY: peers
+peers: database ## Compare two tables beside DuckDB, Python and SQL in PostgreSQL; all must find the same
+	PEERS_ROWS=$${PEERS_ROWS:-1000000} PEERS_ROUNDS=$${PEERS_ROUNDS:-5} $(GO) -C sweep/peers test -count=1 -v -timeout=60m .
+
+.PHONY: bench-large
+bench-large: database ## Audit ten million operations beside one million: at most twelve times as long
+	$(GO) test -tags bench_large -run='^$$' -bench='^BenchmarkAuditLarge$$' -benchtime=1x -timeout=180m ./sweep
 
 .PHONY: mutants
 mutants: database ## Put deliberate faults in, one at a time; a test must notice each (MUTANTS picks some by a word)

@@ -166,6 +166,8 @@ func BenchmarkCompare(b *testing.B) {
 				decoding += decodeFiles(b, operations, effects)
 			}
 			b.ReportMetric(float64(ours)/float64(decoding), "x-decoding")
+			b.ReportMetric(ours.Seconds()/float64(b.N), "s-ours")
+			b.ReportMetric(decoding.Seconds()/float64(b.N), "s-limit")
 			b.ReportMetric(float64(peak>>20), "MiB-peak")
 		})
 		b.Run(fmt.Sprintf("table/%d", n), func(b *testing.B) {
