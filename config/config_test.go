@@ -467,14 +467,14 @@ func TestTheSourcesThatTheExampleCommentsOutAreValid(t *testing.T) {
 	block = regexp.MustCompile(`/run/secrets/\w+`).ReplaceAllString(block, token)
 	text := "sources:\n  - name: bank-giro\n" + regexp.MustCompile(`(?m)^  # ( |- )`).ReplaceAllString(block, "  $1")
 	c := mustParse(t, text)
-	if len(c.Sources) != 3 || c.Sources[0].Kind != "files" || c.Sources[0].Format.Name != "giro-export" || c.Sources[0].Sheet.System != "giro" {
+	if len(c.Sources) != 4 || c.Sources[0].Kind != "files" || c.Sources[0].Format.Name != "giro-export" || c.Sources[0].Sheet.System != "giro" {
 		t.Errorf("got %+v", c.Sources)
 	}
 	kinds := c.Sources[0].Sheet.Kinds
 	if diff := cmp.Diff([]string{"transfer"}, kinds); diff != "" {
 		t.Errorf("kinds (-want +got):\n%s", diff)
 	}
-	for i, kind := range map[int]string{1: "email", 2: "ticket"} {
+	for i, kind := range map[int]string{1: "email", 2: "ticket", 3: "credit_note"} {
 		if got := c.Sources[i].Sheet.Kinds; !slices.Equal(got, []string{kind}) || c.Sources[i].Format.Name != "jsonl" {
 			t.Errorf("%s observes %v and imports %s, want %s and jsonl", c.Sources[i].Name, got, c.Sources[i].Format.Name, kind)
 		}

@@ -77,14 +77,15 @@ const maxExcerpt = 120
 // the file: keys and tokens of the providers, and the password of a database URL.
 var secretLike = regexp.MustCompile(`(sk_|rk_|whsec_|xox[a-z]-|xapp-)[A-Za-z0-9_-]+|(://[^:/@\s]*:)[^@\s]+@`)
 
-// secretKey finds the value of a key that by its name holds a secret, and secretAbove such a
+// secretKey finds the value of a key that by its name holds a secret (the url of a database
+// may hold a password, also as keywords), and secretAbove such a
 // key whose value stands on the lines below it.
 var (
 	secretKey   = regexp.MustCompile(`(?i)\b(` + secretName + `)("[^"]*"|'[^']*'|\[[^\]]*\]?|["'][^"']*$|[^,}\s]+)`)
 	secretAbove = regexp.MustCompile(`(?i)\b` + secretName + `([|>][-+0-9]*|\[[^\]]*|["'][^"']*)?$`)
 )
 
-const secretName = `(?:\w+_)?(?:api_key|token|secrets?|password)["']?\s*:\s*`
+const secretName = `(?:(?:\w+_)?(?:api_key|token|secrets?|password)|url)["']?\s*:\s*`
 
 // below reports whether a line belongs to a secret that begins above it.
 func below(lines []string, i int) bool {

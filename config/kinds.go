@@ -17,6 +17,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi"
+	"github.com/seed-1c4f4dc2/reconciler/sources/sqldb"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 )
 
@@ -29,7 +30,9 @@ type Source struct {
 	// Open makes the client. It asks nobody anything.
 	Open func(Watch) (sources.Source, error)
 	// Format is how the source's export files are written.
-	Format   files.Format
+	Format files.Format
+	// Witnesses are the business objects that the source can be asked about.
+	Witnesses []string
 	settings any
 	valid    bool
 }
@@ -93,6 +96,13 @@ var sourceKinds = map[string]sourceKind{
 		},
 		format: jsonLines,
 	},
+	"sqldb": {
+		settings: func() settingsOf { return settings(&sqldb.Settings{}) },
+		open: func(name recon.SourceName, s any, w Watch) (sources.Source, error) {
+			return sqldb.New(name, *s.(*sqldb.Settings), sqldb.Options{OnRequest: w})
+		},
+		format: jsonLines,
+	},
 	"stripe": {
 		settings: func() settingsOf { return settings(&stripe.Settings{}) },
 		open: func(name recon.SourceName, s any, w Watch) (sources.Source, error) {
@@ -126,6 +136,9 @@ func (d *decoder) source(m member, path string) Source {
 		return out
 	}
 	out.Sheet, out.Open, out.settings, out.valid = source.Sheet(), open, own.value, true
+	if w, can := source.(sources.Witness); can {
+		out.Witnesses = w.Witnesses()
+	}
 	if out.Format, err = kind.format(out.Name, own.value); err != nil {
 		d.fault(nil, at, "%v", err)
 	}

@@ -138,6 +138,7 @@ type Sheet struct {
 	KeyHoldsOne  bool      `json:"key_holds_one"` // one key holds the provider to one effect
 	InFlightMax  Duration  `json:"in_flight_max"` // longest time that a request can still be working after its lease
 	Webhooks     bool      `json:"webhooks"`      // it delivers signed events
+	OwnWrite     bool      `json:"own_write"`     // effects are changes in the ledger's own database, committed with their record
 	PageSize     int       `json:"page_size"`
 	PerSecond    float64   `json:"per_second"` // requests a second that we allow ourselves
 	// Exponents are the currencies whose minor unit at this provider is not that of

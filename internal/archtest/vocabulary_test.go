@@ -74,10 +74,12 @@ var vocabulary = []string{
 	"State",
 	"Story",
 	"Telling",
+	"Testimony",
 	"Told",
 	"ToldStep",
 	"Verb",
 	"Window",
+	"Word",
 }
 
 // pure are the packages that judge: what they say depends on their arguments alone, so

@@ -1,0 +1,4 @@
+package sqldb
+
+// TooFarBehind is what a standby is held against.
+var TooFarBehind = tooFarBehind
