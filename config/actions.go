@@ -49,6 +49,7 @@ func (d *decoder) policy(name string, n ast.Node, sources []Source) recon.Policy
 	a.checkNumbers()
 	a.checkTimes()
 	a.joinSheet(sources)
+	a.checkWitness(sources)
 	return p
 }
 
@@ -96,8 +97,6 @@ func (a *action) checkWords() {
 	}
 	if p.Witness == "none" {
 		p.Witness = ""
-	} else if p.Witness != "" {
-		a.fault("witness", "%q is not configured; only none is possible", p.Witness)
 	}
 	for i, f := range p.ResultFields {
 		if strings.TrimSpace(f) == "" {
@@ -208,6 +207,9 @@ func (a *action) joinSheet(sources []Source) {
 	} else if p.KeyLifetime > sheet.KeyLifetime {
 		a.fault("key_lifetime", "%s is longer than %s, what %s keeps", p.KeyLifetime, sheet.KeyLifetime, p.Source)
 	}
+	if len(sheet.Abilities) == 0 && !sheet.Webhooks {
+		a.fault("source", "%s observes no effects, only witnesses; name the source at which the effect exists", p.Source)
+	}
 	// A source without kinds, such as one of JSON Lines, has every kind.
 	if p.Effect != "" && len(sheet.Kinds) > 0 && !slices.Contains(sheet.Kinds, p.Effect) {
 		a.fault("effect", "%s cannot observe %q; it observes %s", p.Source, p.Effect, strings.Join(sheet.Kinds, ", "))
@@ -216,6 +218,31 @@ func (a *action) joinSheet(sources []Source) {
 	if p.Class == recon.Irreversible && !sheet.Finds(*p) && !sheet.Webhooks && p.Unverifiable != "accepted" {
 		a.fault("class", "irreversible, and %s can neither be asked for what a lost answer leaves known (marks: %s) nor sends webhooks: it could never be cleared up; "+
 			"take another source or look-up, or say `unverifiable: accepted` to have every unknown put before a person", p.Source, marksText(p.Marks))
+	}
+}
+
+// checkWitness holds the witness against those of all sources: it may stand elsewhere than
+// the effect.
+func (a *action) checkWitness(sources []Source) {
+	name := a.policy.Witness
+	if name == "" {
+		return
+	}
+	var all []string
+	for _, s := range sources {
+		if !s.valid {
+			return // its own faults are told, and the witness may be one of its
+		}
+		all = append(all, s.Witnesses...)
+	}
+	slices.Sort(all)
+	switch n := slices.Index(all, name); {
+	case n < 0 && len(all) == 0:
+		a.fault("witness", "%q is not configured; a source of kind sqldb names witnesses", name)
+	case n < 0:
+		a.fault("witness", "%q is not configured; witnesses are %s", name, strings.Join(all, ", "))
+	case n+1 < len(all) && all[n+1] == name:
+		a.fault("witness", "%q is a witness of two sources; give each its own name", name)
 	}
 }
 

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/config"
@@ -9,6 +10,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
@@ -19,9 +21,34 @@ func NewSweep(c *config.Config, source config.Source, l sweep.Ledger, watch conf
 	if err != nil {
 		return nil, err
 	}
+	witnesses, err := witnessesOf(c, source.Name)
+	if err != nil {
+		return nil, err
+	}
 	return &sweep.Sweep{
-		Ledger: l, Source: client, Changes: c.Limits.ChangesPerRun, BlindAfter: blindAfter(c, source.Name),
+		Ledger: l, Source: client, Witnesses: witnesses, Changes: c.Limits.ChangesPerRun, BlindAfter: blindAfter(c, source.Name),
 	}, nil
+}
+
+// witnessesOf opens the sources whose business objects the source's actions name.
+func witnessesOf(c *config.Config, source recon.SourceName) (map[string]sources.Witness, error) {
+	witnesses := map[string]sources.Witness{}
+	for _, p := range c.Policies {
+		if p.Source != source || p.Witness == "" || witnesses[p.Witness] != nil {
+			continue
+		}
+		for _, s := range c.Sources {
+			if !slices.Contains(s.Witnesses, p.Witness) {
+				continue
+			}
+			client, err := s.Open(nil) // its requests are not the source's
+			if err != nil {
+				return nil, err
+			}
+			witnesses[p.Witness], _ = client.(sources.Witness) // it has named its witnesses
+		}
+	}
+	return witnesses, nil
 }
 
 // NewAudit joins a configured source with a ledger, for an audit.

@@ -184,12 +184,13 @@ func (c *conclusion) body(t told, looks map[string]*recon.Look, b *Batch) entryB
 }
 
 // answer gives method and outcome of the look that says most: one that found
-// something, else one that was not blind, else any.
+// something, else one that was not blind, else any. A witness closes nothing, so what it
+// said does not speak for the decision.
 func answer(ids []string, looks map[string]*recon.Look) (recon.Method, recon.Outcome) {
 	worth := map[recon.Outcome]int{recon.Blind: 1, recon.Absent: 2, recon.Found: 3}
 	var best *recon.Look
 	for _, id := range ids {
-		if k := looks[id]; k != nil && (best == nil || worth[k.Outcome] > worth[best.Outcome]) {
+		if k := looks[id]; k != nil && !k.IsTestimony() && (best == nil || worth[k.Outcome] > worth[best.Outcome]) {
 			best = k
 		}
 	}

@@ -35,6 +35,8 @@ type Case struct {
 	Matches []Match
 	// Looks were made in this pass or are standing coverage that answers for it.
 	Looks []Look
+	// Witness is what a local business object says; nil where none was asked.
+	Witness *Testimony
 	// Late are answers of senders that came when their lease was over, oldest first. They
 	// changed nothing and are kept as evidence.
 	Late  []AttemptReport

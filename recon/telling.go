@@ -35,6 +35,8 @@ func (s Story) QuestionIn(l Look, zone *time.Location) string {
 		return who + " sent an event"
 	case l.Method == ByPerson:
 		return "a person looked"
+	case l.IsTestimony():
+		return fmt.Sprintf("asked the witness %s about %s", l.Kind, Printable(l.Reference))
 	case l.EffectID != "":
 		return fmt.Sprintf("asked %s for %s %s", who, kind, l.EffectID)
 	case l.Key != "":
@@ -56,6 +58,9 @@ func (s Story) QuestionIn(l Look, zone *time.Location) string {
 // Answer says in words what a look brought for this operation. A list finds other
 // operations' effects as well; only those linked to this one are named.
 func (s Story) Answer(l Look) string {
+	if l.IsTestimony() && l.Outcome != Blind {
+		return l.Detail
+	}
 	switch l.Outcome {
 	case Blind:
 		return "could not look: " + FaultText(l.Fault)

@@ -129,7 +129,10 @@ func (v *view) ends(said conclusion) []string {
 // past reports whether a finding that the rule did not raise again is over. Not
 // raised is not over: a pass that saw nothing new ends nothing.
 func (v *view) past(f recon.Finding, said conclusion) bool {
-	replaced := slices.ContainsFunc(said.findings, func(h recon.Finding) bool { return h.Kind == f.Kind })
+	if isContradiction(f) {
+		return v.c.Witness.Heard() || v.c.Policy.Witness == ""
+	}
+	replaced := slices.ContainsFunc(said.findings, func(h recon.Finding) bool { return h.Kind == f.Kind && !isContradiction(h) })
 	switch f.Kind {
 	case recon.FindConflict:
 		// That the record was wrong stays true until a person has seen it. A sender's word

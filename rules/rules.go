@@ -33,8 +33,9 @@ var deciding = []rule{
 	unverifiable, giveUp, unresolved, refused, wait,
 }
 
-// finding lists the rules that look across operations (find_<name>.go).
-var finding = []string{"failing", "orphan", "parent_total", "suspected_duplicate"}
+// finding lists the rules that look across operations, or at what is no effect
+// (find_<name>.go).
+var finding = []string{"failing", "orphan", "parent_total", "suspected_duplicate", "witness"}
 
 // Names gives the names of all rules, each with its page in docs/rules.
 func Names() []string {
@@ -71,7 +72,7 @@ func (v *view) decision(name string, said conclusion) recon.Decision {
 		Operation: op.ID, Rule: name, Reason: said.reason, From: op.State, To: said.to, EffectID: said.effectID,
 		ErrorCode: said.code, Release: said.release, LookIDs: said.looks,
 	}
-	said.findings = append(said.findings, v.disagreements()...)
+	said.findings = append(append(said.findings, v.disagreements()...), v.contradiction(said.to)...)
 	if said.main != nil && said.main.effect.ID != op.EffectID {
 		d.EffectID = said.main.effect.ID
 	}
@@ -83,6 +84,7 @@ func (v *view) decision(name string, said conclusion) recon.Decision {
 	d.Findings = v.newOnes(said.findings)
 	d.Ends = v.ends(said)
 	d.Check = v.plan(said)
+	v.bearWitness(&d)
 	return d
 }
 

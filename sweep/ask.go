@@ -32,6 +32,9 @@ type heard struct {
 // asked.
 func (p *pass) ask(ctx context.Context, cases []recon.Case) (heard, error) {
 	h := heard{cases: cases, settled: map[recon.OperationID]recon.Decision{}}
+	if err := p.testify(ctx, &h); err != nil {
+		return h, err
+	}
 	if err := p.settleStored(&h); err != nil {
 		return h, err
 	}

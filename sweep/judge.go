@@ -40,6 +40,7 @@ func (p *pass) judge(h heard) verdicts {
 		}
 		v.judged = append(v.judged, judged{Case: c, Decision: p.folded(c, d)})
 	}
+	v.looks = append(v.looks[:len(v.looks):len(v.looks)], testimonies(v.judged)...)
 	return v
 }
 

@@ -81,6 +81,7 @@ type pass struct {
 	changed int
 	past    map[recon.OperationID]bool // taken and possibly still due: not again in this run
 	lists   []recon.Look               // complete lists of this run, which answer for later batches
+	deaf    map[string]bool            // witnesses that could not be asked
 	shelf   *shelf                     // what they showed and no batch took yet
 
 	alive context.Context // ends when the hold or the run's place is lost
@@ -113,7 +114,7 @@ func (s *Sweep) begin(ctx context.Context, o Options, name string, ladder ledger
 func (s *Sweep) place(ctx context.Context, o Options, name string, ladder ledger.Ladder) (*pass, error) {
 	p := &pass{
 		Sweep: s, options: o, ladder: ladder, begun: o.Now(), started: time.Now(),
-		past: map[recon.OperationID]bool{}, shelf: newShelf(),
+		past: map[recon.OperationID]bool{}, deaf: map[string]bool{}, shelf: newShelf(),
 		out: Outcome{Source: s.Source.Name(), Findings: map[recon.FindingKind]int{}},
 	}
 	var err error

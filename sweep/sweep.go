@@ -71,6 +71,9 @@ var _ Ledger = (*ledger.Ledger)(nil)
 type Sweep struct {
 	Ledger Ledger
 	Source sources.Source
+	// Witnesses are the sources that show business objects of our own, by the names that
+	// actions give to them.
+	Witnesses map[string]sources.Witness
 	// Holder names this process to others: host and process id.
 	Holder string
 	// Changes is how many operations one run may set to failed, pending (released) or
