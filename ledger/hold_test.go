@@ -72,6 +72,36 @@ func TestADeadHolderIsReplacedByTheDatabasesClock(t *testing.T) {
 	}
 }
 
+// A process that was stopped for long, and one that was started in its place under the
+// same name, are two.
+func TestAHolderThatComesBackUnderItsOldNameIsAnother(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, pgtest.SimulatedTime(t0))
+	old, err := w.led.HoldSource(t.Context(), source, "host-a", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.exec(`UPDATE reconciler.simulated_time SET at = $1`, t0.Add(2*time.Minute))
+	now, err := w.led.HoldSource(t.Context(), source, "host-a", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := w.led.RenewSource(t.Context(), old, time.Minute); !isStale(err) {
+		t.Errorf("the old one renews its hold: %v, want a StaleHoldError", err)
+	}
+	for _, state := range []*ledger.SourceState{nil, {Blinds: 7}} {
+		if _, err := w.led.Record(t.Context(), ledger.Batch{Hold: old, Now: t0, SourceState: state}); !isStale(err) {
+			t.Errorf("the old one records: %v, want a StaleHoldError", err)
+		}
+	}
+	if err := w.led.ReleaseSource(t.Context(), old); err != nil {
+		t.Error(err)
+	}
+	if _, err := w.led.RenewSource(t.Context(), now, time.Minute); err != nil {
+		t.Errorf("the new one has lost its hold: %v", err)
+	}
+}
+
 func TestOfManyHoldersOneWins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -53,6 +53,9 @@ func TestB13_ClosingStoresTheEffectAndHowItMatched(t *testing.T) {
 			t.Errorf("the entry does not tell %s: %s", k, s.Journal[1].Body)
 		}
 	}
+	if v, err := w.led.Verify(t.Context()); err != nil || len(v.Broken) != 0 || v.Entries != 2 {
+		t.Errorf("the chain that was written: %+v, %v", v, err)
+	}
 	diff(t, "plan", recon.Check{Next: now.Add(24 * time.Hour), Looks: 1, Absence: recon.Absence{LookIDs: []string{}}}, s.Check)
 	if n := one[int](w, `SELECT count(*) FROM reconciler.blobs b JOIN reconciler.effects e ON e.blob_id = b.id WHERE b.tenant = 'default' AND length(b.salt) = 16`); n != 1 {
 		t.Errorf("the provider's bytes are kept %d times, want once", n)

@@ -64,6 +64,7 @@ func TestSuspectedDuplicates(t *testing.T) {
 		{"the same key is one operation told twice", []rules.Done{settledOp("a", 0), settledOp("b", 1, func(o *recon.Operation) { o.Key = "key-a" })}, nil},
 		{"keys that are not known are other ones", []rules.Done{settledOp("a", 0, func(o *recon.Operation) { o.Key = "" }), settledOp("b", 1, func(o *recon.Operation) { o.Key = "" })}, []string{"[a b]"}},
 		{"another amount", []rules.Done{settledOp("a", 0), settledOp("b", 1, func(o *recon.Operation) { o.Money.Minor++ })}, nil},
+		{"another currency", []rules.Done{settledOp("a", 0), settledOp("b", 1, func(o *recon.Operation) { o.Money.Currency = "USD" })}, nil},
 		{"B27: another mode", []rules.Done{settledOp("a", 0, call("r", "c")), settledOp("b", 1, call("r", "c"), func(o *recon.Operation) { o.Mode = "test" })}, nil},
 		{"another target", []rules.Done{settledOp("a", 0), settledOp("b", 1, func(o *recon.Operation) { o.Target = "order:2" })}, nil},
 		{"another action", []rules.Done{settledOp("a", 0), settledOp("b", 1, func(o *recon.Operation) { o.Action = "refund.other" })}, nil},
