@@ -46,7 +46,8 @@ e2e: deps ## See it work with a real Prometheus, Alertmanager, PgBouncer and bro
 	$(GO) -C deploy/e2e test -vet=off -count=1 -timeout=4m ./...
 	$(GO) -C reports/browsertest test -vet=off -count=1 -timeout=2m ./...
 	$(GO) test -vet=off -count=1 -timeout=2m -tags e2e -run 'Pooler' ./daemon
-	$(GO) test -vet=off -count=1 -timeout=4m -tags e2e ./deploy/restore
+	$(GO) test -vet=off -count=1 -timeout=6m -tags e2e ./deploy/restore
+	$(GO) -C deploy/packagetest test -vet=off -count=1 -timeout=8m ./...
 
 .PHONY: deps
 deps: database ## Find the programs of PostgreSQL, PgBouncer, Prometheus, systemd and Chromium; root on Debian and Ubuntu gets them installed
