@@ -241,6 +241,7 @@ func TestStoringWaitsForTheDiskAlsoWhereTheDatabaseDoesNot(t *testing.T) {
 		w := newWorld(t)
 		for _, sql := range []string{
 			`CREATE TABLE public.noted (setting text)`,
+			`GRANT INSERT ON public.noted TO PUBLIC`,
 			`CREATE FUNCTION public.note() RETURNS trigger LANGUAGE plpgsql AS
 				$$ BEGIN INSERT INTO public.noted VALUES (current_setting('synchronous_commit')); RETURN NULL; END $$`,
 			`CREATE TRIGGER note AFTER INSERT ON reconciler.events FOR EACH ROW EXECUTE FUNCTION public.note()`,
@@ -506,6 +507,43 @@ func TestDeliveriesThatComeTogetherAreStoredTogetherAndAnsweredEach(t *testing.T
 	if _, err := writer.Receive(t.Context(), inbox.Delivery{Event: event("evt_late"), At: t0}); !errors.Is(err, inbox.ErrStopped) {
 		t.Errorf("after the end: %v", err)
 	}
+}
+
+func TestADeliveryThatWaitsForALockHoldsUpNoOther(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.receive(inbox.Delivery{Event: event("evt_locked"), At: t0})
+	tx, err := w.db.Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tx.Exec(t.Context(), `SELECT FROM reconciler.events WHERE id = 'evt_locked' FOR UPDATE`); err != nil {
+		t.Fatal(err)
+	}
+	writer := inbox.NewWriter(w.inbox)
+	ctx, stop := context.WithCancel(t.Context())
+	var running, waiting sync.WaitGroup
+	running.Go(func() { writer.Run(ctx) })
+	receive := func(id string, want inbox.Receipt) {
+		if got, err := writer.Receive(t.Context(), inbox.Delivery{Event: event(id), At: t0}); got != want || err != nil {
+			t.Errorf("%s: %s, %v", id, got, err)
+		}
+	}
+	waiting.Go(func() { receive("evt_locked", inbox.Repeated) })
+	for blocked := 0; blocked == 0; { // the repeat is under way and waits
+		err := w.db.QueryRow(t.Context(), `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&blocked)
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	receive("evt_1", inbox.Stored)
+	receive("evt_2", inbox.Stored)
+	if err := tx.Rollback(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	waiting.Wait()
+	stop()
+	running.Wait()
 }
 
 func TestAnEventThatKillsWhoeverTakesItTakesNoOthersWithItAndIsGivenUp(t *testing.T) {

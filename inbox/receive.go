@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
-	_ "embed" // the statements over twenty lines are files
 	"slices"
 	"time"
 
@@ -34,13 +33,11 @@ const (
 	Repeated Receipt = "repeated" // it was, and was counted once more
 )
 
-// durableSQL makes the commit of its transaction wait for the disk where the database
-// is set to answer earlier.
-const durableSQL = `
-SELECT set_config('synchronous_commit', 'on', true) WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply')`
-
-//go:embed sql/receive.sql
-var receiveSQL string
+// receiveSQL is one transaction, which waits for the disk where the database is set to
+// answer earlier.
+const receiveSQL = `
+SELECT blob_id
+FROM reconciler.receive_events($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16) AS blob_id`
 
 // Receive stores deliveries, all or none, in one round trip. When it returns without an
 // error they survive the death of this process and of the server. The receipts are in
@@ -148,15 +145,15 @@ func (s *Store) write(ctx context.Context, rows []*row) (fresh map[string]bool, 
 		created, received = append(created, stored(e.CreatedAt)), append(received, stored(r.At))
 		salts, bytes, hashes = append(salts, r.salt), append(bytes, e.Body), append(hashes, r.hash[:])
 	}
-	batch := &pgx.Batch{}
-	batch.Queue(durableSQL)
-	fresh = make(map[string]bool, n)
-	batch.Queue(receiveSQL, s.tenant, texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], texts[6], texts[7],
-		signed, deliveries, created, received, hashes, salts, bytes).Query(func(rows pgx.Rows) error {
-		var blob string
-		_, err := pgx.ForEachRow(rows, []any{&blob}, func() error { fresh[blob] = true; return nil })
-		return err
-	})
-	// Sent together, both statements are one transaction, and Close returns after its commit.
-	return fresh, s.pool.SendBatch(ctx, batch).Close()
+	found, err := s.pool.Query(ctx, receiveSQL, s.tenant, texts[0], texts[1], texts[2], texts[3], texts[4], texts[5], texts[6], texts[7],
+		signed, deliveries, created, received, hashes, salts, bytes)
+	if err != nil {
+		return nil, err
+	}
+	taken, err := pgx.CollectRows(found, pgx.RowTo[string]) // which returns after the commit
+	fresh = make(map[string]bool, len(taken))
+	for _, blob := range taken {
+		fresh[blob] = true
+	}
+	return fresh, err
 }

@@ -3,12 +3,20 @@ package inbox
 import (
 	"context"
 	"errors"
+	"sync/atomic"
+	"time"
 )
 
 const (
-	// writers is how many commits are under way at once: while one waits for the disk the
-	// next is filled.
+	// writers is how many commits may be under way at once.
 	writers = 2
+	// overtake is after how long a commit that is under way is not waited for: the next is
+	// filled as long as the disk is quick, and begins beside it where the disk is slow or a
+	// row is locked.
+	overtake = 20 * time.Millisecond
+	// linger is how long a commit waits at most for as many deliveries as the one before
+	// had: those whose answers were just sent are followed at once where much comes.
+	linger = time.Millisecond
 	// mostTogether bounds one commit.
 	mostTogether = 100
 )
@@ -16,12 +24,14 @@ const (
 // ErrStopped says that the writer has ended; the delivery was not stored.
 var ErrStopped = errors.New("the inbox is closing")
 
-// Writer stores deliveries that arrive at the same time in one commit. Nobody waits for
-// others to come: whatever has arrived while the commits before were under way goes
-// together, so it is a single one as long as few come.
+// Writer stores deliveries that arrive at the same time in one commit: whatever has arrived
+// while the one before was under way goes together. Where they come one by one nobody waits
+// for others.
 type Writer struct {
 	store *Store
 	queue chan *waiting
+	turn  chan struct{} // of one place: held by the commit that others wait for
+	last  atomic.Int64  // how many deliveries the last commit had
 	done  chan struct{} // closed when Run ends
 }
 
@@ -38,7 +48,7 @@ type answered struct {
 
 // NewWriter makes a writer, which stores nothing until it runs.
 func NewWriter(s *Store) *Writer {
-	return &Writer{store: s, queue: make(chan *waiting), done: make(chan struct{})}
+	return &Writer{store: s, queue: make(chan *waiting), turn: make(chan struct{}, 1), done: make(chan struct{})}
 }
 
 // Run stores what is received until ctx ends. What was taken up by then is stored.
@@ -62,23 +72,61 @@ func (w *Writer) serve(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case first := <-w.queue:
-			w.write(context.WithoutCancel(ctx), w.gather(first))
+			w.inTurn(func() { w.write(context.WithoutCancel(ctx), w.gather(first)) })
 		}
 	}
 }
 
-// gather takes what else has arrived.
-func (w *Writer) gather(first *waiting) []*waiting {
-	list := []*waiting{first}
-	for len(list) < mostTogether {
-		select {
-		case next := <-w.queue:
-			list = append(list, next)
-		default:
-			return list
-		}
+// inTurn waits for the commit that is under way, but not for long: commits that are large
+// cost less than twice as many.
+func (w *Writer) inTurn(commit func()) {
+	wait := time.NewTimer(overtake)
+	defer wait.Stop()
+	select {
+	case w.turn <- struct{}{}:
+		defer func() { <-w.turn }()
+	case <-wait.C:
 	}
+	commit()
+}
+
+// gather takes what else has arrived, or is about to.
+func (w *Writer) gather(first *waiting) []*waiting {
+	list, expected := []*waiting{first}, w.last.Load()
+	end := time.NewTimer(linger)
+	defer end.Stop()
+	for len(list) < mostTogether {
+		next := w.here()
+		if next == nil && int64(len(list)) < expected {
+			next = w.soon(end.C)
+		}
+		if next == nil {
+			break
+		}
+		list = append(list, next)
+	}
+	w.last.Store(int64(len(list)))
 	return list
+}
+
+// here gives a delivery that has arrived; nil: there is none.
+func (w *Writer) here() *waiting {
+	select {
+	case one := <-w.queue:
+		return one
+	default:
+		return nil
+	}
+}
+
+// soon gives the next delivery; nil: none came before the end.
+func (w *Writer) soon(end <-chan time.Time) *waiting {
+	select {
+	case one := <-w.queue:
+		return one
+	case <-end:
+		return nil
+	}
 }
 
 // write stores deliveries together, and one by one where that fails, so that nobody's

@@ -38,6 +38,8 @@ var grants = map[string][]string{
 		`GRANT EXECUTE ON FUNCTION reconciler.open_operation(jsonb), reconciler.claim_operation(jsonb),
 			reconciler.finish_attempt(jsonb), reconciler.act(jsonb), reconciler.approve(jsonb), reconciler.clock()
 			TO reconciler_daemon`,
+		`GRANT EXECUTE ON FUNCTION reconciler.receive_events(text, text[], text[], text[], text[], text[], text[], text[], text[],
+			boolean[], integer[], timestamptz[], timestamptz[], bytea[], bytea[], bytea[]) TO reconciler_daemon`,
 		`GRANT SELECT ON ALL TABLES IN SCHEMA reconciler TO reconciler_daemon`,
 		`GRANT INSERT ON reconciler.journal, reconciler.looks, reconciler.effect_changes TO reconciler_daemon`,
 		// So that personal data is erased from them too.

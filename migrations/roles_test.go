@@ -100,6 +100,7 @@ claim_operation(input jsonb)  -      x     x      -      -        -
 clock()                       -      -     x      x      x        x
 finish_attempt(input jsonb)   -      x     x      -      -        -
 open_operation(input jsonb)   -      x     x      -      -        -
+receive_events(my_tenant text, systems text[], accounts text[], - - x - - -
 `
 
 func TestEveryRightOfEveryRoleIsDecided(t *testing.T) {

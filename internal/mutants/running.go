@@ -51,16 +51,16 @@ var auditing = []mutant{
 // receiving are faults in the inbox and in what verifies.
 var receiving = []mutant{
 	{"inbox: an event is acknowledged before the commit", "inbox/receive.go",
-		`return fresh, s.pool.SendBatch(ctx, batch).Close()`, `go s.pool.SendBatch(ctx, batch).Close()
-	return fresh, nil`, "inbox", "B05|Together|Repeat"},
-	{"inbox: a commit need not reach the disk", "inbox/receive.go",
-		`	batch.Queue(durableSQL)
-`, ``, "inbox", ""},
-	{"inbox: a repeat is not counted", "inbox/sql/receive.sql",
+		`return fresh, err
+}`, `return fresh, nil
+}`, "inbox", "B05|Together|Repeat"},
+	{"inbox: a commit need not reach the disk", "migrations/functions/receive_events.sql",
+		`PERFORM set_config('synchronous_commit', 'on', true);`, `NULL;`, "inbox", ""},
+	{"inbox: a repeat is not counted", "migrations/functions/receive_events.sql",
 		`SET deliveries = e.deliveries + excluded.deliveries`, `SET deliveries = e.deliveries`, "inbox", ""},
-	{"inbox: a repeat is worked on again", "inbox/sql/receive.sql",
+	{"inbox: a repeat is worked on again", "migrations/functions/receive_events.sql",
 		`state = CASE WHEN excluded.signed > e.signed THEN excluded.state ELSE e.state END`, `state = excluded.state`, "inbox", ""},
-	{"inbox: an unsigned body replaces a signed one", "inbox/sql/receive.sql",
+	{"inbox: an unsigned body replaces a signed one", "migrations/functions/receive_events.sql",
 		`blob_id = CASE WHEN excluded.signed > e.signed THEN`, `blob_id = CASE WHEN true THEN`, "inbox", ""},
 	{"inbox: an event that was taken is taken again", "inbox/sql/take.sql",
 		`SET attempts = e.attempts + 1, next_try = $4,`, `SET attempts = e.attempts + 1, next_try = CASE WHEN $4::timestamptz IS NULL THEN $4 ELSE e.next_try END,`, "inbox", ""},

@@ -32,9 +32,9 @@ var (
 // unknownType stands for a type or a version that is missing or is none.
 const unknownType = "unknown"
 
-// event is what is read of an event, of whichever API version, and of a thin event,
-// which names an object instead of showing it.
-type event struct {
+// head is what is read of an event before anybody looks at its object: all that is done
+// while its sender waits.
+type head struct {
 	ID       text    `json:"id"`
 	Object   text    `json:"object"`
 	Type     text    `json:"type"`
@@ -43,8 +43,14 @@ type event struct {
 	Context  text    `json:"context"` // of a thin event: the account, or a path to it
 	Livemode *bool   `json:"livemode"`
 	Created  instant `json:"created"`
-	Request  request `json:"request"`
-	Data     struct {
+}
+
+// event is what is read of an event, of whichever API version, and of a thin event,
+// which names an object instead of showing it.
+type event struct {
+	head
+	Request request `json:"request"`
+	Data    struct {
 		Object snapshot `json:"object"`
 	} `json:"data"`
 	Related struct {
@@ -135,7 +141,7 @@ func (s *Source) envelope(body []byte, now time.Time) (recon.Event, error) {
 	if deeper(body, maxDepth) {
 		return recon.Event{}, fmt.Errorf("the body is nested deeper than %d levels", maxDepth)
 	}
-	var e event
+	var e head
 	if begin := bytes.TrimLeft(body, " \t\r\n"); len(begin) == 0 || begin[0] != '{' || json.Unmarshal(body, &e) != nil {
 		return recon.Event{}, errors.New("the body is not the JSON of an event")
 	}
@@ -161,7 +167,7 @@ func (s *Source) envelope(body []byte, now time.Time) (recon.Event, error) {
 // connected ones alone: an event without one is of the account that its endpoint
 // belongs to, which is none of the connected. Empty: it does not say, or not
 // understandably, and the source has not exactly one that it could be.
-func (s *Source) placeOf(e event) (account, mode string) {
+func (s *Source) placeOf(e head) (account, mode string) {
 	if e.Livemode != nil {
 		mode = modeTest
 		if *e.Livemode {
@@ -184,7 +190,7 @@ func (s *Source) placeOf(e event) (account, mode string) {
 }
 
 // account gives the one that the event names, or own where it names none.
-func (e event) account(own string) string {
+func (e head) account(own string) string {
 	named := string(e.Account)
 	if named == "" {
 		named = string(e.Context[strings.LastIndexByte(string(e.Context), '/')+1:])
