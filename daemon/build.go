@@ -83,7 +83,7 @@ func recovery(c *config.Config, a *sweep.Audit, l *ledger.Ledger, feeder sweep.F
 			return read, nil
 		}
 		in := &sweep.Intake{Inbox: box, Ledger: l, Sources: []sweep.IntakeSource{receiver}, Sheets: map[recon.SourceName]recon.Sheet{},
-			Kinds: kindsOf(c.Policies), Watch: sweep.IntakeWatch{Judged: a.Watch.Judged, Look: a.Watch.Look}}
+			Kinds: kindsOf(c.Policies), Changes: c.Limits.ChangesPerRun, Watch: sweep.IntakeWatch{Judged: a.Watch.Judged, Look: a.Watch.Look}}
 		for _, s := range c.Sources {
 			in.Sheets[s.Name] = s.Sheet
 		}

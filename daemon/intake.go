@@ -21,7 +21,7 @@ const (
 	// lookEvery is how often the inbox is looked into when nobody rings.
 	lookEvery = 5 * time.Second
 	// breath is the least pause after a pass, so that events that come close together are
-	// one; after a long pass it is as long as the pass, so that deliveries keep their half.
+	// one; after a longer pass it is as long as the pass, so that deliveries keep their half.
 	breath = 25 * time.Millisecond
 	// listenAgain is when a broken connection to listen on is made anew.
 	listenAgain = 5 * time.Second
@@ -82,6 +82,7 @@ func (d *daemon) takeIn(ctx context.Context, life *lifecycle, l *ledger.Ledger) 
 func (d *daemon) newIntake(box *inbox.Store, l *ledger.Ledger) *sweep.Intake {
 	in := &sweep.Intake{
 		Inbox: box, Ledger: l, Sheets: map[recon.SourceName]recon.Sheet{}, Kinds: kindsOf(d.Config.Policies), Watch: d.metrics.intake(),
+		Changes: d.Config.Limits.ChangesPerRun,
 	}
 	for _, s := range d.Config.Sources {
 		in.Sheets[s.Name] = s.Sheet
@@ -104,6 +105,8 @@ func kindsOf(policies []recon.Policy) map[recon.SourceName][]string {
 // intake takes events in when somebody rings, and looks by itself from time to time.
 func (d *daemon) intake(ctx context.Context, in *sweep.Intake, now func() time.Time, prompts map[recon.SourceName]*prompt) {
 	warn := rate.Sometimes{Interval: time.Minute}
+	pause := rests{bell: d.bell}
+	in.Rest = pause.after
 	for {
 		select {
 		case <-ctx.Done():
@@ -112,6 +115,7 @@ func (d *daemon) intake(ctx context.Context, in *sweep.Intake, now func() time.T
 		case <-time.After(lookEvery):
 		}
 		began := time.Now()
+		pause.begin()
 		out, err := in.Run(ctx, now)
 		took := time.Since(began)
 		if err != nil && ctx.Err() == nil {
@@ -128,7 +132,7 @@ func (d *daemon) intake(ctx context.Context, in *sweep.Intake, now func() time.T
 		select {
 		case <-ctx.Done():
 			return
-		case <-time.After(max(breath, took)):
+		case <-time.After(max(breath, min(took, longestRest))):
 		}
 	}
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/inbox"
@@ -21,12 +22,14 @@ const (
 type bell struct {
 	here  chan struct{}
 	there chan struct{}
+	rings atomic.Int64
 }
 
 func newBell() *bell { return &bell{here: make(chan struct{}, 1), there: make(chan struct{}, 1)} }
 
 // ring never waits. Rings that nobody has heard yet are one.
 func (b *bell) ring() {
+	b.rings.Add(1)
 	poke(b.here)
 	poke(b.there)
 }

@@ -69,10 +69,19 @@ type Intake struct {
 	// kind is ours.
 	Kinds map[recon.SourceName][]string
 	Watch IntakeWatch
+	// Rest is called after each round of a pass with how many events it ended and how long
+	// it took, and may hold the next one up. Nil: there is none.
+	Rest func(ctx context.Context, events int, took time.Duration)
+	// Changes is how many operations the events of a minute may set to failed, pending or
+	// manual_review; 0: 100,000. What says more waits in the inbox.
+	Changes int
 
-	looked time.Time     // when Appeared was asked last, by the clock of the passes
-	asked  time.Time     // and by this process's own
-	every  time.Duration // what tests change
+	changed int       // of these, since counted
+	counted time.Time // by the clock of the passes
+	held    *HeldBackError
+	looked  time.Time     // when Appeared was asked last, by the clock of the passes
+	asked   time.Time     // and by this process's own
+	every   time.Duration // what tests change
 }
 
 // IntakeWatch is told what a pass does. Every field may be nil.
@@ -104,21 +113,42 @@ type Intaken struct {
 func (i *Intake) Run(ctx context.Context, now func() time.Time) (Intaken, error) {
 	out := Intaken{Left: map[recon.SourceName]bool{}}
 	var faults []error
-	for _, s := range i.Sources {
-		for {
-			n, err := i.batch(ctx, s, now, &out)
-			if err != nil {
-				faults = append(faults, fmt.Errorf("take in events of %s: %w", s.Name(), err))
-			}
-			if err != nil || n == 0 {
-				break
-			}
+	for busy := i.Sources; ; {
+		began, before := time.Now(), out.Events
+		var err error
+		if busy, err = i.round(ctx, busy, now, &out); err != nil {
+			faults = append(faults, err)
+		}
+		if len(busy) == 0 {
+			return out, errors.Join(faults...)
+		}
+		if i.Rest != nil {
+			i.Rest(ctx, out.Events-before, time.Since(began))
 		}
 	}
-	if err := i.appeared(ctx, now(), &out); err != nil {
-		faults = append(faults, err)
+}
+
+// round takes a batch of each source in, so that none waits for another's flood, and gives
+// those that may have more.
+func (i *Intake) round(ctx context.Context, all []IntakeSource, now func() time.Time, out *Intaken) (more []IntakeSource, err error) {
+	i.renew(now())
+	var faults []error
+	for _, s := range all {
+		n, err := i.batch(ctx, s, now, out)
+		switch {
+		case err != nil:
+			faults = append(faults, fmt.Errorf("take in events of %s: %w", s.Name(), err))
+		case n > 0:
+			more = append(more, s)
+		}
 	}
-	return out, errors.Join(faults...)
+	if err := i.appeared(ctx, now(), out); err != nil {
+		more, faults = nil, append(faults, err)
+	}
+	if i.held != nil {
+		faults, i.held = append(faults, i.held), nil
+	}
+	return more, errors.Join(faults...)
 }
 
 // batch takes some events of a source and ends the work on each.
@@ -254,6 +284,10 @@ func (i *Intake) appeared(ctx context.Context, now time.Time, out *Intaken) erro
 	}
 	t := i.teller()
 	done, err := t.conclude(ctx, ids, nil, now)
+	var held *HeldBackError
+	if errors.As(err, &held) {
+		err = i.Ledger.CheckNow(ctx, ids, now) // no event waits for them: a sweep judges them, under a limit of its own
+	}
 	if err != nil {
 		return err
 	}
@@ -272,7 +306,7 @@ func (i *Intake) pause() time.Duration {
 func (i *Intake) teller() *teller {
 	judge := &Sweep{}
 	return &teller{
-		ledger: i.Ledger, decided: judge.decided, judged: i.Watch.Judged,
+		ledger: i.Ledger, decided: judge.decided, judged: i.told, limit: i.limit,
 		sheet: func(name recon.SourceName) (recon.Sheet, bool) { s, ok := i.Sheets[name]; return s, ok },
 		hold:  func() ledger.Hold { return ledger.Hold{} },
 	}

@@ -286,20 +286,30 @@ func (s *Sweep) batchSize() int {
 
 // limit refuses a batch that would pass what one run may change.
 func (p *pass) limit(v verdicts) error {
-	next := 0
-	for _, j := range v.judged {
-		if capped(j.Decision) {
-			next++
-		}
-	}
-	limit := p.Changes
-	if limit == 0 {
-		limit = defaultChanges
-	}
+	next, limit := v.capped(), changesOf(p.Changes)
 	if next > 0 && p.changed+next > limit {
 		return &LimitError{Source: p.out.Source, Limit: limit, Changed: p.changed, Next: next}
 	}
 	return nil
+}
+
+// changesOf is the limit of one run, as it was set or by the contract.
+func changesOf(set int) int {
+	if set == 0 {
+		return defaultChanges
+	}
+	return set
+}
+
+// capped counts the decisions that count against the limit.
+func (v verdicts) capped() int {
+	n := 0
+	for _, j := range v.judged {
+		if capped(j.Decision) {
+			n++
+		}
+	}
+	return n
 }
 
 // capped reports whether a decision counts against the limit. Successes rest on
