@@ -3,8 +3,6 @@ package ledger
 import (
 	"context"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
@@ -30,7 +28,7 @@ ORDER BY created_at, id`
 // operations whose effect is a single refund, transfer or payout.
 func (l *Ledger) addRepaid(ctx context.Context, cases []recon.Case) error {
 	of := map[string][]int{}
-	var several, disputable []string
+	var several, payments []string
 	for i, c := range cases {
 		own := owned(c)
 		for _, e := range repayable(c) {
@@ -38,19 +36,15 @@ func (l *Ledger) addRepaid(ctx context.Context, cases []recon.Case) error {
 			if own > 1 && e.Owner != "" {
 				several = append(several, e.ID)
 			}
-			if e.Kind == "charge" || e.Kind == "payment_intent" {
-				disputable = append(disputable, e.ID)
+			if disputable(e) {
+				payments = append(payments, e.ID)
 			}
 		}
 	}
-	if len(several) == 0 && len(disputable) == 0 {
+	if len(several) == 0 && len(payments) == 0 {
 		return nil
 	}
-	rows, err := l.pool.Query(ctx, repaidSQL, l.tenant, several, disputable)
-	if err != nil {
-		return err
-	}
-	effects, err := pgx.CollectRows(rows, scanEffect)
+	effects, err := collect(ctx, l.pool, scanEffect, repaidSQL, l.tenant, several, payments)
 	if err != nil {
 		return err
 	}
@@ -67,6 +61,27 @@ func (l *Ledger) addRepaid(ctx context.Context, cases []recon.Case) error {
 	}
 	return nil
 }
+
+// TakenBack gives the disputes that were lost and hang under payments that a source has
+// just shown: they may have been told of before anybody saw the payment. No statement is
+// made where there is none among the effects.
+func (l *Ledger) TakenBack(ctx context.Context, effects []recon.Effect) ([]recon.Effect, error) {
+	var payments []string
+	for _, e := range effects {
+		if disputable(e) {
+			payments = append(payments, e.ID)
+		}
+	}
+	if len(payments) == 0 {
+		return nil, nil
+	}
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	lost, err := collect(ctx, l.pool, scanEffect, repaidSQL, l.tenant, []string{}, payments)
+	return lost, l.fault("read which payments were taken back", err)
+}
+
+func disputable(e recon.Effect) bool { return e.Kind == "charge" || e.Kind == "payment_intent" }
 
 // repayable are the live effects of a case that something else can give or take back, also
 // those that are only about to belong to the operation: a dispute may be told of first.

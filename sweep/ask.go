@@ -24,7 +24,9 @@ type heard struct {
 	// evidence is the looks at what is stored.
 	settled map[recon.OperationID]recon.Decision
 	stored  []recon.Look
-	at      time.Time // when all of it was known
+	// lost are disputes that took back what was seen, and were told of before it was.
+	lost []recon.Effect
+	at   time.Time // when all of it was known
 }
 
 // ask concludes what stored effects conclude, and asks the source for the rest in one
@@ -59,7 +61,23 @@ func (p *pass) ask(ctx context.Context, cases []recon.Case) (heard, error) {
 	}
 	p.shelf.put(h.answer, owners)
 	h.seen = p.shelf.take(h.cases)
+	if h.lost, err = p.Ledger.TakenBack(ctx, h.seen.effects); err != nil {
+		return h, fmt.Errorf("read what took the effects back: %w", err)
+	}
 	return h, p.step("ask")
+}
+
+// takenBack gives the effects of a case with the disputes that were lost under them.
+func takenBack(c recon.Case, lost []recon.Effect) []recon.Effect {
+	all := c.Effects[:len(c.Effects):len(c.Effects)]
+	for _, d := range lost {
+		under := slices.ContainsFunc(c.Effects, func(e recon.Effect) bool { return d.Under(e.ID) })
+		here := slices.ContainsFunc(c.Effects, func(e recon.Effect) bool { return e.Identity() == d.Identity() })
+		if under && !here {
+			all = append(all, d)
+		}
+	}
+	return all
 }
 
 // listen takes from an answer what is true beyond its batch: whether the source

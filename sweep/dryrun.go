@@ -29,6 +29,7 @@ type Reader interface {
 	SourceState(ctx context.Context, source recon.SourceName) (ledger.SourceState, error)
 	Due(ctx context.Context, s ledger.Scope, now time.Time, limit int) ([]recon.Case, error)
 	Owners(ctx context.Context, ids []recon.EffectIdentity) (map[recon.EffectIdentity]string, error)
+	TakenBack(ctx context.Context, effects []recon.Effect) ([]recon.Effect, error)
 }
 
 var _ Ledger = (*Dry)(nil)
@@ -112,6 +113,11 @@ func (d *Dry) learned(c recon.Case) []recon.Effect {
 // Owners reads whose effects are.
 func (d *Dry) Owners(ctx context.Context, ids []recon.EffectIdentity) (map[recon.EffectIdentity]string, error) {
 	return d.real.Owners(ctx, ids)
+}
+
+// TakenBack reads what took effects back.
+func (d *Dry) TakenBack(ctx context.Context, effects []recon.Effect) ([]recon.Effect, error) {
+	return d.real.TakenBack(ctx, effects)
 }
 
 // Record remembers the effects and counts the findings that the batch would open. It

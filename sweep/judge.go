@@ -32,7 +32,7 @@ func (p *pass) judge(h heard) verdicts {
 			v.judged = append(v.judged, judged{Case: c, Decision: d})
 			continue
 		}
-		c.Looks = about(c, looks, seers)
+		c.Looks, c.Effects = about(c, looks, seers), takenBack(c, h.lost)
 		d, err := p.decided(c, h.at)
 		if err != nil {
 			v.faults[c.Operation.ID] = err

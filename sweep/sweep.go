@@ -39,6 +39,7 @@ type Ledger interface {
 	ExpireLeases(ctx context.Context, source recon.SourceName, now time.Time, limit int) (int, error)
 	Due(ctx context.Context, s ledger.Scope, now time.Time, limit int) ([]recon.Case, error)
 	Owners(ctx context.Context, ids []recon.EffectIdentity) (map[recon.EffectIdentity]string, error)
+	TakenBack(ctx context.Context, effects []recon.Effect) ([]recon.Effect, error)
 	SetAside(ctx context.Context, id recon.OperationID, now time.Time, fault string) (int, error)
 }
 
