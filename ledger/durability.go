@@ -58,11 +58,13 @@ func (l *Ledger) Durability(ctx context.Context, host func() time.Time) (d Durab
 type AdviceLevel string
 
 const (
+	Good    AdviceLevel = "ok"      // is as it should be
 	Warning AdviceLevel = "warning" // works, and may lose or confuse something
 	Faulty  AdviceLevel = "fault"   // must not be used like this
 )
 
-// Advice is one thing that should be otherwise, why, and what to do.
+// Advice is one thing that was looked at: how it is and, where it should be otherwise, why
+// and what to do.
 type Advice struct {
 	Level AdviceLevel `json:"level"`
 	About string      `json:"about"`

@@ -129,6 +129,17 @@ func samePolicy(a, b []byte) bool {
 	return unmarshalExact(a, &x) == nil && unmarshalExact(b, &y) == nil && reflect.DeepEqual(x, y)
 }
 
+// SaySame reports whether two policies say the same, whatever their versions.
+func SaySame(a, b recon.Policy) (bool, error) {
+	a.Version, b.Version = 0, 0
+	x, err := encode(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := encode(b)
+	return samePolicy(x, y), err
+}
+
 // Policies lists the policies in force, by action.
 func (l *Ledger) Policies(ctx context.Context) ([]recon.Policy, error) {
 	ctx, cancel := bounded(ctx)

@@ -33,6 +33,12 @@ func destinationAdvice(ctx context.Context, c *config.Config) []ledger.Advice {
 			list = append(list, ledger.Advice{Level: ledger.Faulty, About: about, Text: err.Error()})
 			continue
 		}
+		switch {
+		case access.Closed != "":
+			list = append(list, faulty(about, "%s", access.Closed))
+		case len(access.Lacks) == 0:
+			list = append(list, good(about, "Slack takes messages of %s", access.Who))
+		}
 		for _, lack := range access.Lacks {
 			list = append(list, ledger.Advice{Level: ledger.Warning, About: about, Text: lack})
 		}

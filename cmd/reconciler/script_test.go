@@ -41,13 +41,16 @@ func TestScripts(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("RECONCILER_CONFIG", "")
 			e.Setenv("STRIPE_API_KEY", "sk_live_"+"TESTONLY")
+			e.Setenv("STRIPE_READ_KEY", "rk_live_"+"TESTONLY")
 			e.Values[stripeKey{}] = new(*stripetest.Server)
+			e.Values[slackKey{}] = new(*slacktest.Server)
 			return nil
 		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"database":  func(ts *testscript.TestScript, neg bool, args []string) { database(t, ts, args) },
 			"stripe":    stripe,
 			"slack":     slackWorkspace,
+			"channel":   channel,
 			"refund":    refund,
 			"exits":     exits,
 			"sql":       func(ts *testscript.TestScript, _ bool, args []string) { sql(t.Context(), ts, args) },
@@ -89,7 +92,7 @@ func stripe(ts *testscript.TestScript, _ bool, args []string) {
 	if len(args) == 0 {
 		s, err := stripetest.Start(stripetest.Options{
 			Now: func() time.Time { return scriptNow }, Seed: 1,
-			Accounts: []stripetest.Account{{ID: "acct_1", Mode: "live", Key: "sk_live_" + "TESTONLY"}},
+			Accounts: []stripetest.Account{{ID: "acct_1", Mode: "live", Key: "sk_live_" + "TESTONLY", ReadKey: "rk_live_" + "TESTONLY"}},
 		})
 		ts.Check(err)
 		ts.Defer(s.Close)
@@ -119,6 +122,18 @@ func slackWorkspace(ts *testscript.TestScript, _ bool, args []string) {
 	ts.Check(err)
 	ts.Defer(s.Close)
 	ts.Setenv("SLACK_URL", s.URL())
+	*ts.Value(slackKey{}).(**slacktest.Server) = s
+}
+
+type slackKey struct{}
+
+// channel archive NAME archives a channel of the Slack workspace.
+func channel(ts *testscript.TestScript, _ bool, args []string) {
+	if len(args) != 2 || args[0] != "archive" {
+		ts.Fatalf("channel archive NAME")
+	}
+	s := *ts.Value(slackKey{}).(**slacktest.Server)
+	s.Archive(args[1], true)
 }
 
 // refund OPERATION CHARGE AMOUNT [KEY] makes a refund in EUR at the fake Stripe, ten minutes ago.

@@ -83,6 +83,9 @@ func (p *page) next(ctx context.Context) (messages []slackgo.Message, more bool,
 	return h.Messages, h.HasMore, nil
 }
 
+// noSuchChannel is our own word for a name that none of the bot's channels has.
+const noSuchChannel = "the bot is in no such channel"
+
 // lookupID gives the channel's id, which a look-back needs. For a channel that is
 // configured by name and in which nothing was posted since the start, it is looked up
 // once among the channels of the bot.
@@ -110,7 +113,7 @@ func (n *Notifier) lookupID(ctx context.Context, client *slackgo.Client) (string
 			break
 		}
 	}
-	return "", &escalation.Error{Destination: n.name, Op: "look up channel", Kind: escalation.Refused, Code: "the bot is in no such channel"}
+	return "", &escalation.Error{Destination: n.name, Op: "look up channel", Kind: escalation.Refused, Code: noSuchChannel}
 }
 
 // stamp writes an instant as Slack's message ids do.

@@ -3,7 +3,10 @@ package slack
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
+
+	slackgo "github.com/slack-go/slack"
 
 	"github.com/seed-1c4f4dc2/reconciler/escalation"
 )
@@ -14,6 +17,9 @@ const scopesHeader = "X-OAuth-Scopes"
 // Access is what Slack says of a token.
 type Access struct {
 	Who string // the workspace and the app's user
+	// Closed says why nothing can be posted to the channel, with the next step; empty: nothing
+	// is known to be in the way.
+	Closed string
 	// Lacks tells what is missing, one sentence each with the next step.
 	Lacks []string
 }
@@ -35,13 +41,46 @@ func (n *Notifier) Probe(ctx context.Context) (Access, error) {
 		return Access{}, errors.New("Slack does not answer (" + wordOf(fault) + "): check the way out to " + n.settings.APIURL)
 	}
 	a := Access{Who: cut(who.Team, 80) + " as " + cut(who.User, 80)}
-	if given := who.Header.Get(scopesHeader); given != "" { // else it is not known
-		a.Lacks = n.lacks(strings.FieldsFunc(given, func(r rune) bool { return r == ',' || r == ' ' }))
+	scopes := strings.FieldsFunc(who.Header.Get(scopesHeader), func(r rune) bool { return r == ',' || r == ' ' })
+	if len(scopes) > 0 { // else they are not known
+		a.Lacks = n.lacks(scopes)
+	}
+	if a.Closed, err = n.closed(ctx, client, scopes); err != nil {
+		return Access{}, errors.New("Slack does not answer (" + wordOf(err) + "): try again")
 	}
 	if !n.Interactive() {
 		a.Lacks = append(a.Lacks, "messages have no buttons: set signing_secret_file to the app's signing secret")
 	}
 	return a, nil
+}
+
+// closed asks whether the channel takes what the app posts. What a missing scope keeps from
+// being known is no finding: lacks tells of the scope.
+func (n *Notifier) closed(ctx context.Context, client *slackgo.Client, scopes []string) (string, error) {
+	const op = "look at the channel"
+	name := n.settings.Channel
+	id, err := n.lookupID(ctx, client)
+	if wordOf(err) == noSuchChannel {
+		return "the app is in no channel " + name + " that is not archived: invite it, or correct the name", nil
+	}
+	var info *slackgo.Channel
+	if err == nil {
+		info, err = client.GetConversationInfoContext(ctx, &slackgo.GetConversationInfoInput{ChannelID: id})
+		err = n.faultOrNil(op, err)
+	}
+	switch {
+	case wordOf(err) == "channel_not_found":
+		return "there is no channel " + name + " for this app: correct the id, or invite the app if the channel is private", nil
+	case errors.Is(err, escalation.Refused): // a scope, mostly
+		return "", nil
+	case err != nil:
+		return "", err
+	case info.IsArchived:
+		return "the channel " + name + " is archived: unarchive it, or name another", nil
+	case !info.IsMember && !info.IsIM && !slices.Contains(scopes, "chat:write.public"):
+		return "the app is no member of the channel " + name + ": invite it", nil
+	}
+	return "", nil
 }
 
 // lacks tells what these scopes do not let us do.

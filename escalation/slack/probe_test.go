@@ -61,3 +61,41 @@ func TestTheProbeSaysWhyATokenIsNoUse(t *testing.T) {
 		}
 	}
 }
+
+func TestTheProbeSaysWhyAChannelTakesNothing(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		channel, scopes string
+		change          func(*slacktest.Server)
+		closed          string // how it begins
+	}{
+		"a member, by id":         {"C000000001", "", nil, ""},
+		"a member, by name":       {"#payments-recon", "", nil, ""},
+		"archived, by id":         {"C000000001", "", func(s *slacktest.Server) { s.Archive("payments-recon", true) }, "the channel C000000001 is archived"},
+		"archived, by name":       {"#payments-recon", "", func(s *slacktest.Server) { s.Archive("payments-recon", true) }, "the app is in no channel #payments-recon"},
+		"no member, by id":        {"C000000001", "", func(s *slacktest.Server) { s.Kick("payments-recon", true) }, "the app is no member of the channel C000000001: invite it"},
+		"no member, who may post": {"C000000001", "chat:write,chat:write.public", func(s *slacktest.Server) { s.Kick("payments-recon", true) }, ""},
+		"no such id":              {"C000000009", "", nil, "there is no channel C000000009"},
+		"no such name":            {"#nobody", "", nil, "the app is in no channel #nobody"},
+		"not known for want of scope": {"C000000009", "", func(s *slacktest.Server) {
+			s.Spoil(slacktest.Fault{Method: "conversations.info", Error: "missing_scope"})
+		}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := workspace(t, slacktest.Options{Scopes: c.scopes})
+			if c.change != nil {
+				c.change(s)
+			}
+			a, err := notifier(t, s, c.channel).Probe(t.Context())
+			if err != nil || (a.Closed == "") != (c.closed == "") || !strings.HasPrefix(a.Closed, c.closed) {
+				t.Errorf("%q, %v; want %q", a.Closed, err, c.closed)
+			}
+		})
+	}
+	s := workspace(t, slacktest.Options{})
+	s.Spoil(slacktest.Fault{Method: "conversations.info", Status: 502})
+	if _, err := notifier(t, s, "C000000001").Probe(t.Context()); err == nil || !strings.HasPrefix(err.Error(), "Slack does not answer") {
+		t.Errorf("a channel that could not be looked at: %v", err)
+	}
+}

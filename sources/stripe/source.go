@@ -69,6 +69,7 @@ type place struct {
 	mode    string
 	api     *stripego.Client
 	header  *string // Stripe-Account, for a connected account
+	writes  bool    // the key opens more than reading
 }
 
 // New makes a source from settings whose secrets were read. The error lists every
@@ -106,7 +107,7 @@ func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
 		if clients[key] == nil {
 			clients[key] = stripego.NewClient(key.Reveal(), stripego.WithBackends(backends))
 		}
-		p := &place{account: a.Account, mode: a.Mode, api: clients[key]}
+		p := &place{account: a.Account, mode: a.Mode, api: clients[key], writes: mayWrite(key)}
 		if a.Connected {
 			p.header = stripego.String(a.Account)
 		}

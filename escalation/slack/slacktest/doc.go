@@ -6,7 +6,7 @@
 // that history shows only when asked, and answers that get lost before or after the
 // message is stored.
 //
-// It knows the methods auth.test, chat.postMessage, chat.update, conversations.history,
+// It knows the methods auth.test, chat.postMessage, chat.update, conversations.history, conversations.info,
 // conversations.replies, users.conversations, views.open and views.update, and threads
 // whose answers the channel shows only when they are broadcast. It makes and signs what
 // Slack delivers for clicks and forms, whose triggers open one form and expire, and takes

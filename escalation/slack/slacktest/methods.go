@@ -146,6 +146,15 @@ func (s *Server) conversations(request) reply {
 	return reply{body: map[string]any{"channels": list, "response_metadata": map[string]any{"next_cursor": ""}}}
 }
 
+// info tells of a channel that the token may know of.
+func (s *Server) info(r request) reply {
+	c := s.byID(r.form.Get("channel"))
+	if c == nil {
+		return fail("channel_not_found")
+	}
+	return reply{body: map[string]any{"channel": map[string]any{"id": c.id, "name": c.name, "is_archived": c.archived, "is_member": !c.left}}}
+}
+
 // byID finds a channel by its id alone: edits and history take no names.
 func (s *Server) byID(id string) *channel {
 	if c := s.channel(id); c != nil && c.id == id {

@@ -124,7 +124,7 @@ func Start(o Options) (*Server, error) {
 	mux := http.NewServeMux()
 	for method, serve := range map[string]func(request) reply{
 		"auth.test": s.authTest, "chat.postMessage": s.post, "chat.update": s.update,
-		"conversations.history": s.history, "conversations.replies": s.replies, "users.conversations": s.conversations,
+		"conversations.history": s.history, "conversations.replies": s.replies, "users.conversations": s.conversations, "conversations.info": s.info,
 		"views.open": s.viewsOpen, "views.update": s.viewsUpdate,
 	} {
 		mux.HandleFunc("POST /api/"+method, func(w http.ResponseWriter, r *http.Request) { s.serve(w, r, method, serve) })

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// footing is what a lost answer of one action rests on.
+type footing struct {
+	Action   string            `json:"action"`
+	Source   recon.SourceName  `json:"source"`
+	Class    recon.ActionClass `json:"class"`
+	Keys     string            `json:"keys"`
+	Lookup   string            `json:"lookup"`
+	NotFound string            `json:"not_found"`
+}
+
+// footingOf says what keeps the action from happening twice, how a lost answer is found
+// out, and what it is worth when nothing is found.
+func footingOf(p recon.Policy, s recon.Sheet) footing {
+	f := footing{Action: p.Action, Source: p.Source, Class: p.Class}
+	switch {
+	case p.NeedsNoKey():
+		f.Keys = "needs no key"
+	case p.KeyLifetime == 0:
+		f.Keys = "no keys, so it is never sent again after a lost answer"
+	case !slices.Contains(p.Marks, recon.MarkKey):
+		f.Keys = "its key is not sent (marks), so it is never sent again after a lost answer"
+	default:
+		f.Keys = fmt.Sprintf("keys (%s)", p.KeyLifetime)
+	}
+	if p.Repeat == recon.RepeatNever {
+		f.Keys += ", repeat never"
+	}
+	var ways, proof []string
+	for _, ability := range s.Abilities {
+		if !ability.Finds(p.Effect) {
+			continue
+		}
+		if len(ability.NeedsMark) > 0 && !slices.ContainsFunc(ability.NeedsMark, func(m recon.Mark) bool { return slices.Contains(p.Marks, m) }) {
+			continue // what it looks for is not sent
+		}
+		way := strings.ReplaceAll(strings.TrimPrefix(string(ability.Method), "by_"), "_", " ")
+		ways = append(ways, way)
+		if ability.Consistency == recon.Strong {
+			proof = append(proof, fmt.Sprintf("%s (after %s)", way, ability.Lag))
+		}
+	}
+	f.Lookup = "looked up by " + strings.Join(ways, ", ")
+	switch {
+	case len(ways) == 0:
+		f.Lookup = "cannot be looked up"
+	case !s.Finds(p):
+		// A lost answer leaves no id.
+		f.Lookup, proof = "looked up by id alone, which a lost answer does not tell", nil
+	}
+	if !s.Finds(p) && s.Webhooks {
+		f.Lookup += ", but it sends webhooks"
+	}
+	f.NotFound = fmt.Sprintf("not found by %s counts, %s over %s make absent: %s",
+		strings.Join(proof, ", "), count(p.Absence.Looks, "look"), p.Absence.Over, p.OnAbsent)
+	if len(proof) == 0 {
+		f.NotFound = fmt.Sprintf("not found proves nothing, a person decides after %s at the latest", p.GiveUpAfter)
+		if p.Unverifiable == "accepted" && !s.Finds(p) && !s.Webhooks {
+			f.NotFound = "unverifiable, which is accepted: a person decides at once"
+		}
+	}
+	return f
+}
