@@ -101,6 +101,7 @@ soak: database build ## Live through SEEDS (50) simulated worlds, kill replicas 
 	@for seed in $$(seq 1 $(SEEDS)); do bin/reconciler demo --seed "$$seed" >/dev/null || { echo "seed $$seed fails: bin/reconciler demo --seed $$seed" >&2; exit 1; }; done
 	@echo "$(SEEDS) worlds, none ended wrong"
 	SOAK=$(SOAK) $(GO) test -run=TestReplicasSurviveWhateverDies -count=1 -v -timeout=120m ./cmd/reconciler
+	SOAK=$(SOAK) $(GO) test -run=TestAnHourOfOutage -count=1 -v ./sweep
 	INTERRUPT=all $(GO) test -run=BreaksOff -count=1 -timeout=120m ./ledger ./sweep ./nightly ./escalation
 	$(MAKE) fuzz FUZZTIME=$(FUZZTIME)
 
