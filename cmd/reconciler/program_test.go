@@ -42,11 +42,16 @@ func newProgram(t testing.TB, log io.Writer, args ...string) *program {
 func startProgram(t testing.TB, log io.Writer, args ...string) *program {
 	t.Helper()
 	p := newProgram(t, log, args...)
-	if err := p.cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(p.kill)
+	p.start()
 	return p
+}
+
+func (p *program) start() {
+	p.Helper()
+	if err := p.cmd.Start(); err != nil {
+		p.Fatal(err)
+	}
+	p.Cleanup(p.kill)
 }
 
 // kill ends the program without a word, unless it has ended.

@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -57,32 +58,34 @@ const (
 type soak struct {
 	*testing.T
 	dir      string
-	pg       *localpg.Server
+	pair     *pair
 	url      string
 	stripes  []*stripetest.Server
 	slack    *slacktest.Server
 	replicas []*replica
 	whole    bool // there is time to stop a process for longer than its lease, and for events whose taker died
 
-	mu     sync.Mutex // guards what follows
-	truth  map[recon.OperationID]fate
-	acked  map[string]bool // events that a replica took
-	faults map[string]int
+	mu      sync.Mutex // guards what follows
+	truth   map[recon.OperationID]fate
+	acked   map[string]bool // events that a replica took
+	faults  map[string]int
+	refused int // deliveries that a replica refused and another one took
 }
 
 // replica is one process of the real program, with its configuration.
 type replica struct {
 	config, public string
+	binary         string // of a program with another clock; empty: this one
 	log            *os.File
-
-	mu  sync.Mutex // guards cmd
-	cmd *exec.Cmd
+	program        *program
 }
 
 // Three replicas share a ledger and five sources, while processes are killed and stopped,
-// connections are cut and the database is restarted. Whatever the order: no conclusion is
-// wrong or made twice, no event that was taken is lost, nobody is told twice without a
-// mark, and the work goes on.
+// connections are cut, replies are lost, and the database is restarted or lost with its
+// machine, so that the synchronous standby takes over. In a whole soak one of them believes
+// that it is ten minutes later. Whatever the order: no conclusion is wrong or made twice, no
+// intent and no event that was taken is lost, nobody is told twice without a mark, and the
+// work goes on.
 func TestReplicasSurviveWhateverDies(t *testing.T) {
 	t.Parallel()
 	length := 15 * time.Second
@@ -92,13 +95,13 @@ func TestReplicasSurviveWhateverDies(t *testing.T) {
 			t.Fatalf("%s: %v", soakVariable, err)
 		}
 	}
-	s := newSoak(t)
-	s.whole = length >= 5*time.Minute
-	ctx, stop := context.WithTimeout(t.Context(), length)
+	s := newSoak(t, length >= 5*time.Minute)
+	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var work sync.WaitGroup
 	work.Go(func() { s.act(ctx) })
-	s.harm(ctx)
+	s.harm(length)
+	stop()
 	work.Wait()
 	for _, stripe := range s.stripes {
 		stripe.ClearFaults()
@@ -107,7 +110,7 @@ func TestReplicasSurviveWhateverDies(t *testing.T) {
 	s.judge()
 }
 
-func newSoak(t *testing.T) *soak {
+func newSoak(t *testing.T, whole bool) *soak {
 	t.Helper()
 	dir, err := os.MkdirTemp(localpg.ReachableTemp(), "soak")
 	if err != nil {
@@ -117,10 +120,9 @@ func newSoak(t *testing.T) *soak {
 	if err := os.Chmod(dir, 0o755); err != nil { // the server runs as another user where this one is root
 		t.Fatal(err)
 	}
-	s := &soak{T: t, dir: dir, truth: map[recon.OperationID]fate{}, acked: map[string]bool{}, faults: map[string]int{}}
-	s.startDatabase()
-	t.Cleanup(func() { s.stopDatabase() })
-	s.url = s.pg.URL("postgres")
+	s := &soak{T: t, dir: dir, whole: whole, truth: map[recon.OperationID]fate{}, acked: map[string]bool{}, faults: map[string]int{}}
+	s.pair = newPair(t, dir)
+	s.url = s.pair.url()
 	if err := migrations.Up(t.Context(), s.url); err != nil {
 		t.Fatal(err)
 	}
@@ -141,30 +143,15 @@ func newSoak(t *testing.T) *soak {
 	for n := range soakReplicas {
 		r := s.newReplica(n)
 		s.replicas = append(s.replicas, r)
+		if whole && n == 0 {
+			r.binary = buildAhead(t, dir)
+		}
 		s.start(r)
-		t.Cleanup(func() { s.kill(r) })
 	}
 	for _, r := range s.replicas {
 		s.awaitReady(r)
 	}
 	return s
-}
-
-func (s *soak) startDatabase() {
-	s.Helper()
-	var err error
-	// Throwaway is enough: only the server ends here, never the machine.
-	if s.pg, err = localpg.Start(context.WithoutCancel(s.Context()), localpg.Options{Dir: filepath.Join(s.dir, "pg"), Throwaway: true}); err != nil {
-		s.Fatal(err)
-	}
-}
-
-func (s *soak) stopDatabase() {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(s.Context()), 30*time.Second)
-	defer cancel()
-	if err := s.pg.Stop(ctx); err != nil {
-		s.Error(err)
-	}
 }
 
 // newReplica writes the configuration of one replica. They differ in their addresses alone.
@@ -206,43 +193,11 @@ func freeAddress(t *testing.T) string {
 
 func (s *soak) start(r *replica) {
 	s.Helper()
-	program, err := os.Executable()
-	if err != nil {
-		s.Fatal(err)
+	r.program = newProgram(s.T, r.log, "serve", "--config", r.config)
+	if r.binary != "" {
+		r.program.cmd.Path = r.binary
 	}
-	// This program is reconciler when it is called so.
-	cmd := exec.CommandContext(context.WithoutCancel(s.Context()), program, "serve", "--config", r.config)
-	cmd.Args[0] = "reconciler"
-	cmd.Env = append(os.Environ(), "KEY=sk_live_TESTONLY", "HOOK=whsec_TESTONLY", "TOKEN=xoxb-TESTONLY")
-	cmd.Stderr = r.log
-	if err := cmd.Start(); err != nil {
-		s.Fatal(err)
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.cmd = cmd
-}
-
-// kill ends a replica without a word.
-func (s *soak) kill(r *replica) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.cmd == nil {
-		return
-	}
-	if err := r.cmd.Process.Kill(); err != nil {
-		s.Error(err)
-	}
-	_ = r.cmd.Wait() // it was killed, which is an error
-	r.cmd = nil
-}
-
-func (s *soak) signal(r *replica, sig syscall.Signal) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err := r.cmd.Process.Signal(sig); err != nil {
-		s.Error(err)
-	}
+	r.program.start()
 }
 
 func (s *soak) awaitReady(r *replica) {
@@ -350,66 +305,65 @@ func (s *soak) deliver(ctx context.Context, i int, r stripetest.Refund) {
 			continue
 		}
 		_ = resp.Body.Close()
+		s.answered(id, resp.StatusCode)
 		if resp.StatusCode == http.StatusOK {
-			s.mu.Lock()
-			s.acked[id] = true
-			s.mu.Unlock()
 			return
 		}
 		time.Sleep(20 * time.Millisecond)
 	}
 }
 
-// harm does one thing after another to replicas, connections and the database. Every kind
-// comes at least once; a stop outlasts the lease where there is time for it.
-func (s *soak) harm(ctx context.Context) {
-	kinds := []string{"kill", "cut", "lost answers", "restart of the database", "stop"}
-	for n := 0; ctx.Err() == nil; n++ {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(2 * time.Second):
-		}
-		kind := kinds[n%len(kinds)]
-		s.faults[kind]++
-		r := s.replicas[rand.N(len(s.replicas))]
-		switch kind {
-		case "kill":
-			s.kill(r)
-			s.start(r)
-		case "cut":
-			s.cut(ctx)
-		case "lost answers":
-			s.stripes[rand.N(len(s.stripes))].Script(stripetest.Fault{Kind: stripetest.Closed, Times: 1})
-		case "restart of the database":
-			s.stopDatabase()
-			s.startDatabase()
-		case "stop":
-			s.signal(r, syscall.SIGSTOP)
-			span := 3 * time.Second
-			if s.whole {
-				span = 75 * time.Second
-			}
-			select {
-			case <-ctx.Done():
-			case <-time.After(span):
-			}
-			s.signal(r, syscall.SIGCONT)
-		}
+// answered notes how a replica answered a delivery.
+func (s *soak) answered(event string, status int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch status {
+	case http.StatusOK:
+		s.acked[event] = true
+	case http.StatusBadRequest: // by the clock of the one that is ahead it is too old
+		s.refused++
 	}
 }
 
-// cut ends all connections to the ledger, in whatever phase their work is.
-func (s *soak) cut(ctx context.Context) {
-	conn, err := pgx.Connect(ctx, s.url)
-	if err != nil {
-		return // it is being restarted
+// harm does one thing after another to replicas, connections and databases until the time
+// is over, and every kind at least once. A stop outlasts the lease where there is time for
+// it.
+func (s *soak) harm(length time.Duration) {
+	kinds := []struct {
+		name string
+		do   func(*replica)
+	}{
+		{"kill -9", func(r *replica) { r.program.kill(); s.start(r) }},
+		{"replies of the database lost", func(*replica) { s.pair.primary.wire.deafen() }},
+		{"loss of the primary", func(*replica) { s.pair.lose() }},
+		{"connections cut", func(*replica) { s.pair.primary.wire.cut() }},
+		{"answers of a provider lost", func(*replica) {
+			s.stripes[rand.N(len(s.stripes))].Script(stripetest.Fault{Kind: stripetest.Closed, Times: 1})
+		}},
+		{"restart of the database", func(*replica) { s.pair.restart() }},
+		{"SIGSTOP", s.pauseReplica},
 	}
-	defer func() { _ = conn.Close(context.WithoutCancel(ctx)) }()
-	_, err = conn.Exec(ctx, `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a WHERE a.pid <> pg_backend_pid() AND a.backend_type = 'client backend'`)
-	if err != nil && ctx.Err() == nil {
-		s.Error(err)
+	pause := time.Second
+	if s.whole {
+		pause = 2 * time.Second
 	}
+	for n, began := 0, time.Now(); n < len(kinds) || time.Since(began) < length; n++ {
+		time.Sleep(pause)
+		kind := kinds[n%len(kinds)]
+		s.faults[kind.name]++
+		kind.do(s.replicas[rand.N(len(s.replicas))])
+	}
+}
+
+// pauseReplica stops a replica, for longer than its lease where there is time for that.
+func (s *soak) pauseReplica(r *replica) {
+	r.program.signal(syscall.SIGSTOP)
+	span := 2 * time.Second
+	if s.whole {
+		span = 75 * time.Second
+	}
+	time.Sleep(span)
+	r.program.signal(syscall.SIGCONT)
 }
 
 // settle waits until everything that can be concluded is.
@@ -492,41 +446,76 @@ func (s *soak) judge() {
 		s.Fatal(err)
 	}
 	defer db.Close()
-	wrong := 0
-	fail := func(format string, args ...any) {
-		wrong++
-		s.Errorf(format, args...)
-	}
-	states := s.states(db)
-	for id, f := range s.truth {
-		if state := states[id]; f == never && (state == recon.Succeeded || state == recon.Failed) {
-			fail("%s never happened and is %s", id, state)
+	wrong, lost := 0, 0
+	count := func(n *int) func(string, ...any) {
+		return func(format string, args ...any) {
+			*n++
+			s.Errorf(format, args...)
 		}
 	}
-	for _, id := range s.column(db, `SELECT operation_id FROM reconciler.journal WHERE kind IN ('decision', 'event', 'attempt_finished')
-		AND body::jsonb ->> 'to' = 'succeeded' AND body::jsonb ->> 'from' <> 'succeeded' GROUP BY 1 HAVING count(*) > 1`) {
-		fail("%s was concluded twice", id)
-	}
+	s.judgeOperations(db, count(&wrong), count(&lost))
 	stored := map[string]bool{}
 	for _, id := range s.column(db, `SELECT id FROM reconciler.events`) {
 		stored[id] = true
 	}
 	for id := range s.acked {
 		if !stored[id] {
-			fail("event %s was acknowledged and is lost", id)
+			count(&lost)("event %s was acknowledged and is lost", id)
 		}
 	}
-	told := s.toldOf(fail)
+	told := s.toldOf(count(&wrong))
 	for n, stripe := range s.stripes {
 		if stripe.Writes() != 0 {
-			fail("%d writes at Stripe %d", stripe.Writes(), n)
+			count(&wrong)("%d writes at Stripe %d", stripe.Writes(), n)
 		}
 	}
-	s.verify(fail)
-	s.Logf("operations %d, events %d, differences told %d, faults %v, wrong %d", len(s.truth), len(s.acked), told, s.faults, wrong)
-	if len(s.truth) == 0 || len(s.acked) == 0 || told == 0 || len(s.faults) < 4 {
+	s.verify(count(&wrong))
+	if len(s.truth) == 0 || len(s.acked) == 0 || told == 0 || s.whole && s.refused == 0 {
 		s.Errorf("too little happened to hold anything")
 	}
+	s.print(db, told, wrong, lost)
+}
+
+// judgeOperations holds what is said of operations against what happened.
+func (s *soak) judgeOperations(db *pgxpool.Pool, wrong, lost func(string, ...any)) {
+	s.Helper()
+	states := s.states(db)
+	for id, f := range s.truth {
+		state, there := states[id]
+		switch {
+		case !there:
+			lost("%s was recorded and is lost", id)
+		case f == never && (state == recon.Succeeded || state == recon.Failed):
+			wrong("%s never happened and is %s", id, state)
+		}
+	}
+	for _, id := range s.column(db, `SELECT operation_id FROM reconciler.journal WHERE kind IN ('decision', 'event', 'attempt_finished')
+		AND body::jsonb ->> 'to' = 'succeeded' AND body::jsonb ->> 'from' <> 'succeeded' GROUP BY 1 HAVING count(*) > 1`) {
+		wrong("%s was concluded twice", id)
+	}
+}
+
+// print tells what was lived through.
+func (s *soak) print(db *pgxpool.Pool, told, wrong, lost int) {
+	s.Helper()
+	var longest float64
+	err := db.QueryRow(s.Context(), `SELECT coalesce(max(extract(epoch FROM o.closed_at - o.sent_at)), 0)::float8 FROM reconciler.operations o WHERE o.state = 'succeeded'`).Scan(&longest)
+	if err != nil {
+		s.Fatal(err)
+	}
+	var table strings.Builder
+	row := func(what string, n int) { fmt.Fprintf(&table, "\n%8d  %s", n, what) }
+	row("operations", len(s.truth))
+	row("events taken", len(s.acked))
+	row("events that the clock of one replica refused", s.refused)
+	row("differences told", told)
+	for _, kind := range slices.Sorted(maps.Keys(s.faults)) {
+		row("× "+kind, s.faults[kind])
+	}
+	row("s at most from sending to success", int(longest))
+	row("wrong", wrong)
+	row("lost", lost)
+	s.Log(table.String())
 }
 
 // toldOf counts the differences that somebody was told of. Each has a message of its own

@@ -246,10 +246,15 @@ func (s *Server) awaitReady(ctx context.Context) error {
 
 // saysReady reads the status that PostgreSQL keeps in its postmaster.pid. It must be our
 // own child's: until that has written its own, the file may be that of a server which is
-// ending. Asking the file costs nothing, where each early connection costs a process.
+// ending. Asking the file costs nothing, where each early connection costs a process. One
+// that follows another server says "standby" once it answers questions.
 func (s *Server) saysReady() bool {
 	lines, err := s.postmasterFile()
-	return err == nil && len(lines) > 7 && lines[0] == strconv.Itoa(s.cmd.Process.Pid) && strings.TrimSpace(lines[7]) == "ready"
+	if err != nil || len(lines) < 8 || lines[0] != strconv.Itoa(s.cmd.Process.Pid) {
+		return false
+	}
+	status := strings.TrimSpace(lines[7])
+	return status == "ready" || status == "standby"
 }
 
 func (s *Server) kill() {
