@@ -8,7 +8,7 @@ import (
 
 const (
 	// stopWithin bounds the end of all parts together. Orchestrators kill after ten seconds.
-	stopWithin = 8 * time.Second
+	stopWithin = 7 * time.Second
 	// leastStop is what a part gets also where those before it took all of the time.
 	leastStop = 100 * time.Millisecond
 )
@@ -35,9 +35,7 @@ func (l *lifecycle) stop(ctx context.Context) {
 	for i := len(l.parts) - 1; i >= 0; i-- {
 		p := l.parts[i]
 		began := time.Now()
-		bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeLeft(ctx))
-		err := p.stop(bounded)
-		cancel()
+		err := p.end(context.WithoutCancel(ctx), timeLeft(ctx))
 		attrs := []any{"part", p.name, "took", time.Since(began).Round(time.Millisecond).String()}
 		if err != nil {
 			l.log.Error("a part did not stop well", append(attrs, "error", err.Error())...)
@@ -46,6 +44,21 @@ func (l *lifecycle) stop(ctx context.Context) {
 		l.log.Info("stopped", attrs...)
 	}
 	l.parts = nil
+}
+
+// end stops the part, and leaves it behind once its time is over: what a part waits for may
+// know of no bound, such as a connection whose statement waits for a lock.
+func (p part) end(ctx context.Context, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	ended := make(chan error, 1)
+	go func() { ended <- p.stop(ctx) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // timeLeft is what is left until the deadline of ctx.

@@ -53,6 +53,24 @@ func TestAServiceIsWaitedForNoLongerThanItsBound(t *testing.T) {
 	}
 }
 
+// One that knows of no bound is left behind, and the others are still stopped.
+func TestAPartThatNeverEndsKeepsNoOtherFromItsEnd(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	hung := make(chan struct{})
+	t.Cleanup(func() { close(hung) })
+	first := false
+	life := lifecycle{log: slog.New(slog.NewTextHandler(&log, nil))}
+	life.started("first", func(context.Context) error { first = true; return nil })
+	life.started("deaf", func(context.Context) error { <-hung; return nil })
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	defer cancel()
+	life.stop(ctx)
+	if !first || !strings.Contains(log.String(), "part=deaf") || !strings.Contains(log.String(), "did not stop well") {
+		t.Errorf("the first was stopped: %t\n%s", first, &log)
+	}
+}
+
 func TestTheLastDueTimeIsFoundHoweverRareItIs(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 3, 2, 9, 0, 30, 0, time.UTC)
