@@ -33,8 +33,8 @@ type Source struct {
 	Format files.Format
 	// Witnesses are the business objects that the source can be asked about.
 	Witnesses []string
-	settings any
-	valid    bool
+	settings  any
+	valid     bool
 }
 
 // Watch is told of every request that a source makes: the endpoint without

@@ -149,8 +149,15 @@ func (s PostmarkSettings) API(name recon.SourceName) Settings {
 	}
 }
 
-// letters are messages as Postmark shows them. Its search shows neither what became of a
+// letters are messages as Postmark shows them. Its search does not show what became of a
 // message after it was sent; each sent one is read by its id.
+//
+// Delivered, Opened and Bounced are named by
+// postmarkapp.com/blog/messageevents-every-message-event-in-one-api-call. SpamComplaint is the
+// name of the webhook and of a type of bounce (postmarkapp.com/email-webhooks); no page that we
+// could read names it among MessageEvents, and one that never comes changes nothing. That a
+// message which is not there is 422 with ErrorCode 701 is how clients type it;
+// postmarkapp.com/developer/api/overview also knows 404, which stays blind here.
 func (s PostmarkSettings) letters() EffectSettings {
 	consistency := recon.Eventual
 	if s.Lag > 0 {
@@ -175,7 +182,7 @@ func (s PostmarkSettings) letters() EffectSettings {
 		Fields:   FieldSettings{ID: "MessageID", CreatedAt: "ReceivedAt", Status: "Status", Reference: `Metadata["{marker}"]`},
 		Required: []string{"Metadata", "Recipients", "Subject"},
 		Statuses: map[string]string{"Queued": "in_flight", "Sent": "completed", "Processed": "completed"},
-		// A complaint shows that the letter came.
+		// A complaint shows that the letter came. Transient, Opened and the like say nothing.
 		Log: LogSettings{Items: "MessageEvents", Type: "Type", At: "ReceivedAt",
 			Types: map[string]string{"Delivered": "completed", "SpamComplaint": "completed", "Bounced": "failed"}},
 		Summary: true, ByID: byID, ByReference: byReference, List: list,
