@@ -296,6 +296,33 @@ func TestAnEventualListDoesNotStandInForLookUps(t *testing.T) {
 	}
 }
 
+// A provider that tells its errors with status 200 may show an empty list beside them.
+func TestAnErrorThatComesAsAnAnswerIsNoSilence(t *testing.T) {
+	for body, want := range map[string]struct {
+		outcome recon.Outcome
+		fault   sources.Kind
+	}{
+		`{"ok":true,"result":{"parcels":[]}}`:                           {recon.Absent, ""},
+		`{"ok":false,"error":"bad_key","result":{"parcels":[]}}`:        {recon.Blind, sources.Malformed},
+		`{"ok":"no","result":{"parcels":[]}}`:                           {recon.Blind, sources.Malformed},
+		`{"result":{"parcels":[]}}`:                                     {recon.Blind, sources.Malformed},
+		`{"ok":false,"error":"unknown_parcel","result":{"parcels":[]}}`: {recon.Absent, ""},
+	} {
+		url := provider(t, func(*http.Request) (int, string) { return 200, body })
+		ans, _ := lost(t, httpapi.Settings{
+			APIURL: url, Success: httpapi.SuccessSettings{Path: "ok", Equals: "true"},
+			Effects: []httpapi.EffectSettings{{
+				Kind: "parcel", Fields: httpapi.FieldSettings{ID: "no", CreatedAt: "booked", Reference: "ref"},
+				ByReference: httpapi.LookupSettings{Path: "/parcels", Query: map[string]string{"ref": "{reference}"}, Items: "result.parcels", Consistency: "strong",
+					NotFound: httpapi.NotFoundSettings{Status: 200, Path: "error", Equals: "unknown_parcel", Empty: true}},
+			}},
+		}, "")
+		if l := only(t, ans); l.Outcome != want.outcome || l.Fault != string(want.fault) {
+			t.Errorf("%s: look is %s %q (%s), want %s", body, l.Outcome, l.Fault, l.Detail, want.outcome)
+		}
+	}
+}
+
 func TestA429IsKeptQuietFor(t *testing.T) {
 	f := newFake(t, "cursor", byReference)
 	src := f.open(t, httpapi.Options{})

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -36,6 +37,9 @@ func (s Settings) Validate() []recon.Fault {
 			fault("headers", "%q cannot stand here; credentials belong under auth", name)
 		}
 	}
+	if _, err := s.Success.compile(); err != nil {
+		fault("success", "%v", err)
+	}
 	s.validateAccounts(fault)
 	if len(s.Effects) == 0 {
 		fault("effects", "is missing; write at least one kind with its fields and a look-up")
@@ -53,6 +57,18 @@ func (s Settings) Validate() []recon.Fault {
 		}
 	}
 	return faults
+}
+
+// compile gives the field that a reply must hold, nil where none is named.
+func (s SuccessSettings) compile() (*pathAndText, error) {
+	if s == (SuccessSettings{}) {
+		return nil, nil
+	}
+	if s.Path == "" || s.Equals == "" {
+		return nil, errors.New("needs path and equals: a field of every reply that is an answer, and its value")
+	}
+	path, err := ParsePath(s.Path)
+	return &pathAndText{path, s.Equals}, err
 }
 
 func isAddress(s string) bool {

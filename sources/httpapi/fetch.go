@@ -136,6 +136,12 @@ func (e *endpoint) understand(r *reply) (sources.Kind, error) {
 	if notJSON != nil {
 		return sources.Malformed, notJSON
 	}
+	if e.success == nil {
+		return "", nil
+	}
+	if text, err := e.success.path.text(r.value); err != nil || text != e.success.text {
+		return sources.Malformed, errors.New("the reply says that it is no answer; it does not hold what success names")
+	}
 	return "", nil
 }
 

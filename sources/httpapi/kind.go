@@ -53,6 +53,7 @@ type endpoint struct {
 	until       *bound
 	paging      *paging // nil: one reply is all
 	matches     Path    // the field that must hold what was asked for
+	success     *pathAndText
 }
 
 // notFound is a reply that means "not there".

@@ -35,6 +35,10 @@ type Settings struct {
 	PerMinute int `yaml:"per_minute" json:"per_minute"`
 	// RequestID is the reply's header that names the request, for the provider's support.
 	RequestID string `yaml:"request_id" json:"request_id"`
+	// Success is what every reply says of itself that is an answer, where the provider tells
+	// its errors with status 200: {path: ok, equals: "true"}. A reply that says otherwise, and
+	// that no not_found declares, is a fault, whatever list it holds beside it.
+	Success SuccessSettings `yaml:"success" json:"success"`
 	// InFlight is the longest time that a request can still be working after its sender
 	// gave it up. Default 2m.
 	InFlight recon.Duration `yaml:"in_flight" json:"in_flight"`
@@ -176,6 +180,12 @@ type NotFoundSettings struct {
 	Equals string `yaml:"equals" json:"equals"`
 	// Empty: an empty list of items.
 	Empty bool `yaml:"empty" json:"empty"`
+}
+
+// SuccessSettings are a field of a reply and its value.
+type SuccessSettings struct {
+	Path   string `yaml:"path" json:"path"`
+	Equals string `yaml:"equals" json:"equals"`
 }
 
 // BoundSettings are one bound of a list in time.

@@ -33,6 +33,7 @@ func TestSettingsTellEveryFaultAtOnce(t *testing.T) {
 		"two rates":      {func(s *httpapi.Settings) { s.PerMinute = 6 }, []string{"per_second"}},
 		"keys":           {func(s *httpapi.Settings) { s.Keys.HoldsOne = true }, []string{"keys.lifetime"}},
 		"credentials":    {func(s *httpapi.Settings) { s.Headers = map[string]string{"authorization": "Bearer x"} }, []string{"headers"}},
+		"half a success": {func(s *httpapi.Settings) { s.Success.Path = "ok" }, []string{"success"}},
 		"two ways":       {func(s *httpapi.Settings) { s.Accounts[0].Auth.User = "u"; s.Accounts[0].Auth.PasswordFile = "p" }, []string{"accounts[0].auth.token"}},
 		"no client":      {func(s *httpapi.Settings) { s.Accounts[1].Auth = httpapi.AuthSettings{TokenURL: "https://x.example"} }, []string{"accounts[1].auth.token_url"}},
 		"a place twice":  {func(s *httpapi.Settings) { s.Accounts[1].Mode = "live" }, []string{"accounts[1].account"}},

@@ -97,6 +97,9 @@ func New(name recon.SourceName, s Settings, o Options) (*Source, error) {
 	}
 	for _, e := range s.Effects {
 		k, _ := compile(e, s.Marker) // Validate has found no fault
+		for _, look := range k.endpoints() {
+			look.success, _ = s.Success.compile() // Validate has found no fault
+		}
 		if o.PageSize > 0 && k.list != nil && k.list.paging != nil {
 			k.resize(o.PageSize)
 		}
