@@ -331,3 +331,36 @@ func TestB110_EveryPageHasTheSameFilterAndA400OnASecondPageIsOurBug(t *testing.T
 		}
 	}
 }
+
+// A provider's clock that runs ahead dates the newest objects after our look. A list that
+// then breaks off after its first page has covered no time of ours: it must not claim an
+// empty range, which nothing can be recorded with.
+func TestAListThatBreaksOffAheadOfOurClockClaimsNoTime(t *testing.T) {
+	t.Parallel()
+	f := newFake(t, func(o *stripetest.Options) {
+		now := o.Now
+		o.Now = func() time.Time { return now().Add(time.Minute) }
+	})
+	src := open(t, f.settings(), stripe.Options{PageSize: 1})
+	for n := range 3 {
+		f.refund(t, stripetest.Refund{}, fmt.Sprintf("op_%d", n))
+	}
+	f.Script(stripetest.Fault{Kind: stripetest.ServerError, Method: "GET", Path: "/v1/refunds", Page: 2, Times: stripetest.Always})
+	ans := f.asks(t, src, question("op_0", f.Now().Add(-time.Hour)))
+	if len(ans.Effects) == 0 || len(ans.Looks) == 0 {
+		t.Fatalf("%d effects and %d looks: the first page was read", len(ans.Effects), len(ans.Looks))
+	}
+	calls := 0
+	for _, l := range ans.Looks {
+		calls += l.Calls
+		if !l.Window.From.Before(l.Window.To) {
+			t.Errorf("a %s look claims the range from %s to %s", l.Outcome, l.Window.From, l.Window.To)
+		}
+		if l.Outcome != recon.Blind {
+			t.Errorf("%s, and nothing before now was read", l.Outcome)
+		}
+	}
+	if calls != len(f.Calls()) {
+		t.Errorf("the looks tell of %d requests, and %d were made", calls, len(f.Calls()))
+	}
+}
