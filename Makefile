@@ -11,10 +11,11 @@ SHELL := /bin/bash
 GO ?= go
 # Where a test's packages are; `make test PKG=./sweep/...` tests one room.
 PKG ?= ./...
-# How long each fuzz test runs, how many worlds a soak lives through, and how long its
-# replicas are killed, stopped and cut off.
+# How long each fuzz test runs, how many worlds a soak lives through and how many operations
+# each has, and how long its replicas are killed, stopped and cut off.
 FUZZTIME ?= 10s
-SEEDS ?= 50
+SEEDS ?= 1000
+OPERATIONS ?= 1000
 SOAK ?= 10m
 # Words of the faults that `make mutants` tries; empty: all.
 MUTANTS ?=
@@ -97,9 +98,11 @@ mutants: database ## Put deliberate faults in, one at a time; a test must notice
 
 .PHONY: soak
 soak: FUZZTIME = 10m
-soak: database build ## Live through SEEDS (50) simulated worlds, kill replicas for SOAK (10m), break everything off everywhere, fuzz
-	@for seed in $$(seq 1 $(SEEDS)); do bin/reconciler demo --seed "$$seed" >/dev/null || { echo "seed $$seed fails: bin/reconciler demo --seed $$seed" >&2; exit 1; }; done
-	@echo "$(SEEDS) worlds, none ended wrong"
+soak: database build ## Live through SEEDS (1000) large worlds, kill replicas for SOAK (10m), break everything off everywhere, fuzz
+	$(GO) build -o bin/soak ./internal/world/soak
+	bin/soak -seeds $(SEEDS) -operations $(OPERATIONS) -json bin/soak.json
+	@for seed in $$(seq 1 20); do bin/reconciler demo --seed "$$seed" >/dev/null || { echo "seed $$seed fails: bin/reconciler demo --seed $$seed" >&2; exit 1; }; done
+	@echo "20 demos, none ended wrong"
 	SOAK=$(SOAK) $(GO) test -run=TestReplicasSurviveWhateverDies -count=1 -v -timeout=120m ./cmd/reconciler
 	SOAK=$(SOAK) $(GO) test -run=TestAnHourOfOutage -count=1 -v ./sweep
 	INTERRUPT=all $(GO) test -run=BreaksOff -count=1 -timeout=120m ./ledger ./sweep ./nightly ./escalation

@@ -39,6 +39,8 @@ var floors = []struct {
 
 	{"config", 3},
 	{"internal/world", 3},
+	{"internal/world/large", 3},
+	{"internal/world/soak", 4},
 
 	{"daemon", 4},
 

@@ -169,6 +169,32 @@ func (c *Cluster) CreateDatabase(ctx context.Context, name string) error {
 	return nil
 }
 
+// CopyDatabase makes a database that holds what another one does, to which nobody may be
+// connected meanwhile.
+func (c *Cluster) CopyDatabase(ctx context.Context, from, name string) error {
+	// FILE_COPY: a copy of 300 files costs less than writing them to the log.
+	return c.maintain(ctx, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY FILE_COPY",
+		pgx.Identifier{name}.Sanitize(), pgx.Identifier{from}.Sanitize()))
+}
+
+// DropDatabase removes a database, whoever is still connected.
+func (c *Cluster) DropDatabase(ctx context.Context, name string) error {
+	return c.maintain(ctx, "DROP DATABASE "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)")
+}
+
+// maintain runs one statement that no transaction may hold.
+func (c *Cluster) maintain(ctx context.Context, statement string) error {
+	conn, err := pgx.Connect(ctx, c.URL(superuser))
+	if err != nil {
+		return fmt.Errorf("connect to the local PostgreSQL in %s: %w", c.dir, err)
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		return fmt.Errorf("%s: %w", statement, err)
+	}
+	return nil
+}
+
 func (c *Cluster) data() string { return filepath.Join(c.dir, "data") }
 
 // initdb makes the data in a folder beside its place and moves it there when it is

@@ -16,10 +16,10 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
-// newAgentClient makes the client with which the shop's agent sends: one attempt is one
+// NewAgentClient makes the client with which an agent sends to Stripe at a url: one attempt is one
 // request, or the ledger would not know of the others.
-func newAgentClient(url string) *stripego.Client {
-	return stripego.NewClient(agentKey, stripego.WithBackends(stripego.NewBackendsWithConfig(&stripego.BackendConfig{
+func NewAgentClient(url, key string) *stripego.Client {
+	return stripego.NewClient(key, stripego.WithBackends(stripego.NewBackendsWithConfig(&stripego.BackendConfig{
 		URL: stripego.String(url), MaxNetworkRetries: stripego.Int64(0),
 		HTTPClient:    &http.Client{Transport: &attempt.Transport{}, Timeout: 10 * time.Second},
 		LeveledLogger: &stripego.LeveledLogger{Level: stripego.LevelNull},
@@ -41,7 +41,7 @@ func (w *World) begin(ctx context.Context, i intent) error {
 		w.stripe.Script(f)
 	}
 	for _, s := range i.fate.steps {
-		w.agenda.plan(i.at.Add(s.after), func() error { return w.act(ctx, i, s) })
+		w.agenda.Plan(i.at.Add(s.after), func() error { return w.act(ctx, i, s) })
 	}
 	return nil
 }
@@ -98,7 +98,7 @@ func (w *World) act(ctx context.Context, i intent, s step) error {
 }
 
 func (w *World) tell(i intent, words string) {
-	w.told[i.id] = append(w.told[i.id], w.clock.now().Format("Mon 15:04")+" "+words)
+	w.told[i.id] = append(w.told[i.id], w.clock.Now().Format("Mon 15:04")+" "+words)
 }
 
 // send makes the refund and says how that went. The amount is what the agent's code

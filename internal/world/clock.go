@@ -6,52 +6,59 @@ import (
 	"time"
 )
 
-// clock is the simulated time that the whole world shares. Servers read it from
-// their own goroutines, so it is atomic; only the agenda moves it.
-type clock struct{ nanos atomic.Int64 }
+// Clock is the simulated time that the whole world shares. Servers read it from
+// their own goroutines, so it is atomic; only whoever lives an agenda moves it.
+type Clock struct{ nanos atomic.Int64 }
 
-func (c *clock) now() time.Time  { return time.Unix(0, c.nanos.Load()).UTC() }
-func (c *clock) set(t time.Time) { c.nanos.Store(t.UnixNano()) }
+// Now is what time it is.
+func (c *Clock) Now() time.Time { return time.Unix(0, c.nanos.Load()).UTC() }
 
-// agenda holds what will happen, in order of time; what falls on one instant happens
+// Set makes it that time.
+func (c *Clock) Set(t time.Time) { c.nanos.Store(t.UnixNano()) }
+
+// Agenda holds what will happen, in order of time; what falls on one instant happens
 // in the order in which it was planned, so that a seed always gives the same world.
-type agenda struct {
-	items []appointment
+type Agenda struct {
+	items appointments
 	made  int
 }
 
-type appointment struct {
-	at  time.Time
+// Appointment is one thing that happens, and when.
+type Appointment struct {
+	At  time.Time
+	Do  func() error
 	seq int
-	do  func() error
 }
 
-func (a *agenda) Len() int { return len(a.items) }
-func (a *agenda) Less(i, j int) bool {
-	if !a.items[i].at.Equal(a.items[j].at) {
-		return a.items[i].at.Before(a.items[j].at)
+// appointments is a heap, earliest first.
+type appointments []Appointment
+
+func (a appointments) Len() int { return len(a) }
+func (a appointments) Less(i, j int) bool {
+	if !a[i].At.Equal(a[j].At) {
+		return a[i].At.Before(a[j].At)
 	}
-	return a.items[i].seq < a.items[j].seq
+	return a[i].seq < a[j].seq
 }
-func (a *agenda) Swap(i, j int) { a.items[i], a.items[j] = a.items[j], a.items[i] }
-func (a *agenda) Push(x any)    { a.items = append(a.items, x.(appointment)) }
-func (a *agenda) Pop() any {
-	last := len(a.items) - 1
-	x := a.items[last]
-	a.items = a.items[:last]
+func (a appointments) Swap(i, j int) { a[i], a[j] = a[j], a[i] }
+func (a *appointments) Push(x any)   { *a = append(*a, x.(Appointment)) }
+func (a *appointments) Pop() any {
+	last := len(*a) - 1
+	x := (*a)[last]
+	*a = (*a)[:last]
 	return x
 }
 
-// plan puts something on the agenda.
-func (a *agenda) plan(at time.Time, do func() error) {
+// Plan puts something on the agenda.
+func (a *Agenda) Plan(at time.Time, do func() error) {
 	a.made++
-	heap.Push(a, appointment{at: at, seq: a.made, do: do})
+	heap.Push(&a.items, Appointment{At: at, seq: a.made, Do: do})
 }
 
-// next takes what happens next off the agenda; false when nothing is left.
-func (a *agenda) next() (appointment, bool) {
+// Next takes what happens next off the agenda; false when nothing is left.
+func (a *Agenda) Next() (Appointment, bool) {
 	if len(a.items) == 0 {
-		return appointment{}, false
+		return Appointment{}, false
 	}
-	return heap.Pop(a).(appointment), true
+	return heap.Pop(&a.items).(Appointment), true
 }

@@ -49,8 +49,8 @@ type Options struct {
 // World is a simulation while it runs.
 type World struct {
 	options Options
-	clock   *clock
-	agenda  *agenda
+	clock   *Clock
+	agenda  *Agenda
 	ledger  *ledger.Ledger
 	stripe  *stripetest.Server
 	slack   *slacktest.Server
@@ -75,8 +75,8 @@ func Run(ctx context.Context, o Options) (Verdict, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.NewTextHandler(io.Discard, nil))
 	}
-	w := &World{options: o, clock: &clock{}, agenda: &agenda{}, told: map[recon.OperationID][]string{}, lives: map[string]stripetest.Life{}}
-	w.clock.set(epoch)
+	w := &World{options: o, clock: &Clock{}, agenda: &Agenda{}, told: map[recon.OperationID][]string{}, lives: map[string]stripetest.Life{}}
+	w.clock.Set(epoch)
 	defer w.close()
 	if err := w.build(ctx); err != nil {
 		return Verdict{}, err
@@ -100,7 +100,7 @@ func (w *World) build(ctx context.Context) error {
 	}
 	var err error
 	w.stripe, err = stripetest.Start(stripetest.Options{
-		Now: w.clock.now, Seed: w.options.Seed, Lag: stripetest.Lag{List: readLag, Events: readLag, Search: 2 * readLag},
+		Now: w.clock.Now, Seed: w.options.Seed, Lag: stripetest.Lag{List: readLag, Events: readLag, Search: 2 * readLag},
 		Accounts: []stripetest.Account{{ID: account, Mode: mode, Key: agentKey, ReadKey: productKey}},
 		Life:     w.lifeOf,
 	})
@@ -108,12 +108,12 @@ func (w *World) build(ctx context.Context) error {
 		return err
 	}
 	w.closing = append(w.closing, w.stripe.Close)
-	w.slack, err = slacktest.Start(slacktest.Options{Now: w.clock.now, Channels: []string{destination}})
+	w.slack, err = slacktest.Start(slacktest.Options{Now: w.clock.Now, Channels: []string{destination}})
 	if err != nil {
 		return err
 	}
 	w.closing = append(w.closing, w.slack.Close)
-	w.client = newAgentClient(w.stripe.URL())
+	w.client = NewAgentClient(w.stripe.URL(), agentKey)
 	source, err := w.newSource()
 	if err != nil {
 		return err
@@ -160,11 +160,11 @@ func (w *World) newDeliverer() error {
 		return err
 	}
 	w.planner = &escalation.Planner{
-		Desk: w.ledger, Policy: escalation.Policy{Everybody: []string{destination}}, Now: w.clock.now, Log: w.options.Log,
+		Desk: w.ledger, Policy: escalation.Policy{Everybody: []string{destination}}, Now: w.clock.Now, Log: w.options.Log,
 	}
 	w.deliver = &escalation.Deliverer{
 		Notifiers: map[string]escalation.Notifier{destination: n},
-		Outbox:    w.ledger, Stories: w.ledger, Now: w.clock.now, Log: w.options.Log,
+		Outbox:    w.ledger, Stories: w.ledger, Now: w.clock.Now, Log: w.options.Log,
 		Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
 	return nil
@@ -184,7 +184,7 @@ func (w *World) applyPolicies(ctx context.Context, sheet recon.Sheet) error {
 		p.System, p.Accounts, p.Marker, p.RepeatAnswer = sheet.System, sheet.Accounts, sheet.Marker, sheet.RepeatAnswer
 		policies = append(policies, p)
 	}
-	_, err := w.ledger.ApplyPolicies(ctx, policies, w.clock.now())
+	_, err := w.ledger.ApplyPolicies(ctx, policies, w.clock.Now())
 	return err
 }
 
@@ -205,14 +205,14 @@ func (w *World) populate(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		w.agenda.plan(i.at, func() error { return w.begin(ctx, i) })
+		w.agenda.Plan(i.at, func() error { return w.begin(ctx, i) })
 	}
 	w.stripe.Script(stripetest.Fault{
 		Kind: stripetest.ProxyPage, Status: 503,
 		From: epoch.Add(outageStart), Until: epoch.Add(outageEnd), Times: stripetest.Always,
 	})
 	for t := epoch.Add(time.Minute); !t.After(epoch.Add(worldHours)); t = t.Add(time.Minute) {
-		w.agenda.plan(t, func() error { return w.tick(ctx) })
+		w.agenda.Plan(t, func() error { return w.tick(ctx) })
 	}
 	return nil
 }
@@ -220,19 +220,19 @@ func (w *World) populate(ctx context.Context) error {
 // live lets everything on the agenda happen.
 func (w *World) live(ctx context.Context) error {
 	for {
-		a, ok := w.agenda.next()
+		a, ok := w.agenda.Next()
 		if !ok {
 			return nil
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		w.clock.set(a.at)
-		if err := w.ledger.SetSimulatedTime(ctx, a.at); err != nil {
+		w.clock.Set(a.At)
+		if err := w.ledger.SetSimulatedTime(ctx, a.At); err != nil {
 			return err
 		}
-		if err := a.do(); err != nil {
-			return fmt.Errorf("at %s: %w", a.at.Format(time.RFC3339), err)
+		if err := a.Do(); err != nil {
+			return fmt.Errorf("at %s: %w", a.At.Format(time.RFC3339), err)
 		}
 	}
 }
@@ -245,12 +245,12 @@ func (w *World) tick(ctx context.Context) error {
 	if err != nil || idle {
 		return err
 	}
-	options := sweep.Options{Now: w.clock.now, Tick: w.clock.now().Format(time.RFC3339)}
+	options := sweep.Options{Now: w.clock.Now, Tick: w.clock.Now().Format(time.RFC3339)}
 	out, err := w.sweeps.Run(ctx, options)
 	if err == nil && out.SetAside > 0 {
 		err = fmt.Errorf("%d conclusions could not be recorded", out.SetAside)
 	}
-	if err == nil && w.clock.now().Minute() == 0 {
+	if err == nil && w.clock.Now().Minute() == 0 {
 		_, err = w.sweeps.Reverify(ctx, options)
 	}
 	if err != nil {
@@ -278,7 +278,7 @@ func (w *World) notify(ctx context.Context) error {
 // there are probes, on the full hour closed operations, and what was planned a minute
 // ago may wait for others that opened with it.
 func (w *World) idle(ctx context.Context) (bool, error) {
-	now := w.clock.now()
+	now := w.clock.Now()
 	since := now.Sub(epoch)
 	if now.Minute() == 0 || w.telling || since >= outageStart && since < outageEnd+40*time.Minute {
 		return false, nil

@@ -1,0 +1,287 @@
+package large
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	stripego "github.com/stripe/stripe-go/v82"
+
+	"github.com/seed-1c4f4dc2/reconciler/guard"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+)
+
+// request is what the ledger is asked to record for an intent. Twins have no case, so that
+// each gets a key of its own.
+func (i intent) request() (ledger.OpenRequest, error) {
+	body, err := json.Marshal(map[string]any{"parent": i.parent, "amount": i.money.Minor})
+	r := ledger.OpenRequest{
+		ID: i.id, Action: i.action, Target: i.target, Parent: i.parent, Amount: i.money.Minor, Currency: i.money.Currency,
+		Request: body, Run: fmt.Sprintf("run-%d", i.n), ToolCall: "call-1", Agent: "agent",
+	}
+	step := int64(1)
+	r.Case, r.Step = fmt.Sprintf("case-%s-%d", i.source, i.n), &step
+	if i.fate.name == twin.name {
+		r.Case, r.Step, r.Key = "", nil, "key-"+string(i.id)
+	}
+	return r, err
+}
+
+// begin plans what an agent does about an intent.
+func (w *World) begin(ctx context.Context, i intent) error {
+	switch i.guise {
+	case queued:
+		if err := w.enqueue(ctx, i); err != nil {
+			return err
+		}
+		w.agenda.Plan(i.at.Add(10*time.Second), func() error { return w.work(ctx, i) })
+		return nil
+	case bare:
+		if err := w.open(ctx, i); err != nil {
+			return err
+		}
+	}
+	for n, t := range i.fate.tries {
+		if t.crash == diesForever {
+			continue
+		}
+		w.agenda.Plan(i.at.Add(t.after), func() error { return w.act(ctx, i, n) })
+	}
+	if i.fate.again || i.fate.stray {
+		op := i.id
+		if i.fate.stray {
+			op = ""
+		}
+		// Days later, when its own effect has long been seen.
+		w.agenda.Plan(i.at.Add(day+time.Duration(i.n%50)*time.Hour), func() error { return w.byHand(i, op) })
+	}
+	return nil
+}
+
+// open records the intent through the ledger's function alone.
+func (w *World) open(ctx context.Context, i intent) error {
+	r, err := i.request()
+	if err != nil {
+		return err
+	}
+	answer, err := w.ledger.OpenOperation(ctx, r)
+	if err == nil && answer.OperationID != i.id {
+		return fmt.Errorf("%s: opened as %s (%s: %s)", i.id, answer.OperationID, answer.Verdict, answer.Reason)
+	}
+	w.expect(i.source, i.at.Add(15*time.Minute)) // should nobody ever send it
+	return err
+}
+
+// enqueue records the intent in a transaction of the caller's.
+func (w *World) enqueue(ctx context.Context, i intent) error {
+	r, err := i.request()
+	if err != nil {
+		return err
+	}
+	tx, err := w.ledger.Pool().Begin(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback(ctx) }() // after the commit it does nothing
+	if _, err := guard.Enqueue(ctx, tx, r); err != nil {
+		return err
+	}
+	w.expect(i.source, i.at.Add(15*time.Minute))
+	return tx.Commit(ctx)
+}
+
+// work lets a worker send what waits, the longest-waiting first, until nothing does.
+func (w *World) work(ctx context.Context, i intent) error {
+	worker := guard.Worker{Guard: &guard.Guard{Ledger: w.ledger, Holder: "worker"}, Action: i.action, Send: func(ctx context.Context, a guard.Attempt) recon.AttemptReport {
+		return w.send(ctx, w.intents[a.Operation], a)
+	}}
+	for {
+		answer, err := worker.Once(ctx)
+		if err != nil || answer.Attempts == 0 {
+			return err
+		}
+		w.heard(w.intents[answer.Operation], answer.State)
+	}
+}
+
+// act is one try of an agent. A crash ends it where the fate says; the process that died
+// is told nothing.
+func (w *World) act(ctx context.Context, i intent, n int) error {
+	t := i.fate.tries[n]
+	switch {
+	case t.crash == diesAtOnce:
+		life := &mortal{Ledger: w.ledger, left: i.n % 7}
+		err := w.guarded(ctx, i, n, life)
+		if errors.Is(err, errDied) {
+			w.tally.fault("agent died at a statement")
+			w.doubts(i)
+			w.expect(i.source, w.clock.Now().Add(time.Minute))
+			return nil
+		}
+		return err
+	case i.guise == guarded:
+		return w.guarded(ctx, i, n, w.ledger)
+	}
+	return w.step(ctx, i, n)
+}
+
+// guarded acts through package guard. It does not wait for another attempt: when it may
+// act again is the plan's.
+func (w *World) guarded(ctx context.Context, i intent, n int, l guard.Ledger) error {
+	r, err := i.request()
+	if err != nil {
+		return err
+	}
+	w.expect(i.source, i.at.Add(15*time.Minute)) // should it not be sent
+	ctx, gone := context.WithCancel(ctx)
+	defer gone()
+	g := guard.Guard{Ledger: l, Holder: "agent"}
+	answer, err := g.Do(ctx, guard.Call{Intent: r, ID: fmt.Sprint("call-", n), Send: func(ctx context.Context, a guard.Attempt) recon.AttemptReport {
+		defer gone() // the caller waits for no second attempt
+		return w.send(ctx, i, a)
+	}})
+	if err != nil {
+		return err
+	}
+	if answer.Attempts > 0 {
+		w.heard(i, answer.State)
+	}
+	return nil
+}
+
+// step acts through the ledger's functions alone, so that it can die between two of them.
+func (w *World) step(ctx context.Context, i intent, n int) error {
+	t := i.fate.tries[n]
+	claim, err := w.ledger.Claim(ctx, ledger.ClaimRequest{OperationID: i.id, Holder: "agent", Call: fmt.Sprint("call-", n)})
+	if err != nil || !claim.Claimed {
+		return err
+	}
+	if t.crash != survives || i.fate.late {
+		w.expect(i.source, claim.LeaseUntil)
+	}
+	if t.crash == diesUnsent {
+		w.tally.fault("agent died before the call")
+		w.doubts(i)
+		return nil
+	}
+	report := w.send(ctx, i, guard.Attempt{Operation: i.id, Key: claim.Key, Marker: claim.Marker, InDoubt: claim.InDoubt})
+	finish := func() error {
+		answer, err := w.ledger.Finish(ctx, ledger.FinishRequest{
+			OperationID: i.id, Token: claim.Token, Class: report.Class, EffectID: report.EffectID, ErrorCode: report.ErrorCode, RequestID: report.RequestID,
+		})
+		if err == nil && answer.Applied {
+			w.heard(i, answer.State)
+		}
+		return err
+	}
+	switch {
+	case t.crash == diesUntold:
+		w.tally.fault("agent died after the call")
+		w.doubts(i)
+		return nil
+	case i.fate.late:
+		w.tally.fault("agent stalled past its lease")
+		w.doubts(i)
+		w.agenda.Plan(w.clock.Now().Add(time.Duration(2+i.n%90)*time.Minute), finish)
+		return nil
+	}
+	return finish()
+}
+
+// heard is what an agent learned of the state; where that is not the end, the product has
+// to find it.
+func (w *World) heard(i intent, s recon.State) {
+	if s.Open() {
+		w.doubts(i)
+		w.expect(i.source, w.clock.Now().Add(30*time.Second))
+	} else {
+		w.closedBySender(i, s)
+	}
+}
+
+// send makes one request, with what befalls it, and says how that went.
+func (w *World) send(ctx context.Context, i intent, a guard.Attempt) recon.AttemptReport {
+	w.sent[i.id]++
+	m := fine
+	if n := w.sent[i.id] - 1; n < len(i.fate.befalls) {
+		m = i.fate.befalls[n]
+	}
+	if m != fine {
+		w.tally.fault(m.String())
+	}
+	if i.source == cards {
+		return w.refund(ctx, i, a, m)
+	}
+	return w.make(i, a, m)
+}
+
+// make has one of the plain providers do something. Nothing of it is sent over HTTP: their
+// fakes only answer questions.
+func (w *World) make(i intent, a guard.Attempt, m mishap) recon.AttemptReport {
+	switch {
+	case m == turnedAway:
+		return recon.AttemptReport{Class: recon.ClassNotSent, ErrorCode: "rate_limited"}
+	case m == refused && !a.InDoubt:
+		return recon.AttemptReport{Class: recon.ClassRefused, ErrorCode: "no_such_account"}
+	case m == requestLost || m == refused:
+		return recon.AttemptReport{Class: recon.ClassIndeterminate, ErrorCode: "timeout"}
+	}
+	var id string
+	if i.source == bank {
+		id = w.pay(i.id, i, i.money.Minor*max(i.fate.times, 1))
+	} else {
+		id = w.write(i)
+	}
+	if m == answerLost {
+		return recon.AttemptReport{Class: recon.ClassIndeterminate, ErrorCode: "timeout"}
+	}
+	return recon.AttemptReport{Class: recon.ClassSucceeded, EffectID: id}
+}
+
+// refund sends a refund to the card provider, over real HTTP with the real client.
+func (w *World) refund(ctx context.Context, i intent, a guard.Attempt, m mishap) recon.AttemptReport {
+	if f, ok := m.fault(w.sent[i.id] + i.n); ok {
+		f.Method, f.Key = http.MethodPost, a.Key
+		w.at.cards.Script(f)
+	}
+	ctx, sent := stripe.Begin(ctx, stripe.Sending{Key: a.Key, Marker: a.Marker.Name, Reference: a.Marker.Value, InDoubt: a.InDoubt})
+	p := &stripego.RefundCreateParams{Charge: stripego.String(i.parent), Amount: stripego.Int64(i.money.Minor * max(i.fate.times, 1))}
+	p.SetIdempotencyKey(a.Key)
+	p.AddMetadata(a.Marker.Name, a.Marker.Value)
+	_, _ = w.client.V1Refunds.Create(ctx, p) // the report reads the wire, which knows more than the client tells
+	return sent.Report()
+}
+
+// fault is a mishap as the card provider suffers it, one of its kinds by n.
+func (m mishap) fault(n int) (stripetest.Fault, bool) {
+	kinds := map[mishap][]stripetest.Fault{
+		answerLost: {
+			{Kind: stripetest.Closed, Executed: true}, {Kind: stripetest.ProxyPage, Executed: true}, {Kind: stripetest.NotJSON, Executed: true},
+			{Kind: stripetest.EmptyBody, Executed: true}, {Kind: stripetest.EmptyObject, Executed: true}, {Kind: stripetest.Truncated},
+		},
+		requestLost: {
+			{Kind: stripetest.Closed}, {Kind: stripetest.ProxyPage, Status: 504}, {Kind: stripetest.NotJSON}, {Kind: stripetest.EmptyBody}, {Kind: stripetest.EmptyObject},
+		},
+		storedDone: {{Kind: stripetest.ServerError, Executed: true}},
+		storedNot:  {{Kind: stripetest.ServerError}},
+		turnedAway: {
+			{Kind: stripetest.RateLimited, RetryAfter: 7 * time.Second}, {Kind: stripetest.LockTimeout}, {Kind: stripetest.Unauthorized}, {Kind: stripetest.Forbidden},
+		},
+		landsLate: {{Kind: stripetest.Closed, Executed: true, Delay: 100 * time.Second}},
+		refused:   {{Kind: stripetest.BadRequest, Param: "amount"}},
+	}[m]
+	if len(kinds) == 0 {
+		return stripetest.Fault{}, false
+	}
+	return kinds[n%len(kinds)], true
+}
+
+func (m mishap) String() string {
+	return [...]string{"none", "answer lost", "request lost", "stored 500, done", "stored 500, not done", "turned away", "lands late", "refused"}[m]
+}

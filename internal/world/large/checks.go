@@ -1,0 +1,158 @@
+package large
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// check is one invariant of the product, by its name. It says everything that breaks it.
+type check struct {
+	name string
+	say  func(*World, books) []string
+}
+
+// checks are the invariants that hold over the whole ledger. Those of single operations
+// stand in judgeOne, those of single moments where the world sees them.
+var checks = []check{
+	{"one key per operation for ever", keysAreApart},
+	{"nothing open without a plan", openIsPlanned},
+	{"nothing overdue", nothingOverdue},
+	{"evidence is never changed", chainsHold},
+	{"a notice is delivered or counted as undelivered", noticesWent},
+	{"the product never calls a write endpoint", onlyAgentsWrote},
+	{"every operation and effect is accounted for", allAccounted},
+	{"the world's own book is right", bookIsRight},
+}
+
+func keysAreApart(_ *World, a books) (wrong []string) {
+	seen := map[string]recon.OperationID{}
+	for id, o := range a.ops {
+		key := string(o.Source) + " " + o.Key
+		if other, twice := seen[key]; twice && o.Key != "" {
+			wrong = append(wrong, fmt.Sprintf("%s and %s have the key %s", id, other, o.Key))
+		}
+		seen[key] = id
+	}
+	return wrong
+}
+
+func openIsPlanned(_ *World, a books) (wrong []string) {
+	for id, c := range a.cases {
+		if c.Operation.State.Open() && c.Check.Next.IsZero() && len(c.Findings) == 0 {
+			wrong = append(wrong, fmt.Sprintf("%s is %s, with neither a next check nor a finding", id, c.Operation.State))
+		}
+	}
+	return wrong
+}
+
+func nothingOverdue(w *World, a books) (wrong []string) {
+	for id, c := range a.cases {
+		if next := c.Check.Next; c.Operation.State.Open() && !next.IsZero() && w.clock.Now().Sub(next) > time.Hour {
+			wrong = append(wrong, fmt.Sprintf("%s is %s and was due at %s", id, c.Operation.State, next.Format(time.RFC3339)))
+		}
+	}
+	return wrong
+}
+
+func chainsHold(_ *World, a books) (wrong []string) {
+	for _, b := range a.chains.Broken {
+		wrong = append(wrong, fmt.Sprintf("%s, entry %d: %s", b.Operation, b.Seq, b.Reason))
+	}
+	return wrong
+}
+
+func noticesWent(_ *World, a books) (wrong []string) {
+	if !a.snapshot.OldestNotice.IsZero() {
+		wrong = append(wrong, "one is due since "+a.snapshot.OldestNotice.Format(time.RFC3339))
+	}
+	return wrong
+}
+
+func onlyAgentsWrote(w *World, _ books) (wrong []string) {
+	writes, sent := 0, 0
+	for _, c := range w.at.cards.Calls() {
+		if c.Method != http.MethodGet {
+			writes++
+		}
+	}
+	for id, n := range w.sent {
+		if w.intents[id].source == cards {
+			sent += n
+		}
+	}
+	if writes > sent {
+		wrong = append(wrong, fmt.Sprintf("%d writes at the card provider, and agents made %d", writes, sent))
+	}
+	if _, others := w.at.bank.Requests(); others > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d writes at the bank", others))
+	}
+	return wrong
+}
+
+// allAccounted holds the last audit, of everything, against the book.
+func allAccounted(w *World, a books) (wrong []string) {
+	for _, name := range sourceNames {
+		ops, effects := 0, 0
+		for _, o := range a.ops {
+			if o.Source == name {
+				ops++
+			}
+		}
+		for _, d := range w.book.all() {
+			if d.source == name {
+				effects++
+			}
+		}
+		out := w.audit[name]
+		if out.Operations != ops {
+			wrong = append(wrong, fmt.Sprintf("the last audit of %s counts %d operations of %d", name, out.Operations, ops))
+		}
+		if out.Effects != effects {
+			wrong = append(wrong, fmt.Sprintf("the last audit of %s counts %d effects of %d", name, out.Effects, effects))
+		}
+	}
+	return wrong
+}
+
+// bookIsRight holds the book against the card provider's own.
+func bookIsRight(w *World, _ books) (wrong []string) {
+	now := w.clock.Now()
+	deeds := map[string]*deed{}
+	for _, d := range w.book.all() {
+		deeds[d.id] = d
+	}
+	for _, r := range w.at.cards.Refunds() {
+		d := deeds[r.ID]
+		if d == nil || d.minor != r.Amount || wordOf(d.status(now)) != r.Status {
+			wrong = append(wrong, fmt.Sprintf("%s is %s at the card provider, and %+v in the book", r.ID, r.Status, d))
+		}
+	}
+	return wrong
+}
+
+// eventsStored holds what the card provider was told is taken against the inbox: an event
+// that is acknowledged is stored, and one that a stranger signed is not.
+func (w *World) eventsStored(ctx context.Context) error {
+	rows, err := w.inbox.List(ctx, inbox.Filter{Limit: 10_000})
+	if err != nil {
+		return err
+	}
+	stored := map[string]bool{}
+	for _, r := range rows {
+		stored[r.ID] = true
+	}
+	for _, d := range w.at.cards.Deliveries() {
+		switch {
+		case d.Forged && d.Taken():
+			w.fault("a forged event is refused", "%s was taken", d.Event)
+		case d.Taken() && !stored[d.Event]:
+			w.fault("an event acknowledged is an event stored", "%s is not in the inbox", d.Event)
+		}
+	}
+	return nil
+}

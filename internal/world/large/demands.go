@@ -1,0 +1,151 @@
+package large
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// about is what a finding is about, as the judge counts: its kind with the operation, or
+// where it has none with the effect or the source.
+type about struct {
+	kind recon.FindingKind
+	of   string
+}
+
+func aboutOf(f ledger.FindingRow) []about {
+	var list []about
+	for _, id := range f.Operations {
+		list = append(list, about{f.Kind, string(id)})
+	}
+	if len(list) == 0 {
+		for _, e := range f.Effects {
+			list = append(list, about{f.Kind, string(e.Source) + "/" + e.ID})
+		}
+	}
+	if len(list) == 0 {
+		list = append(list, about{f.Kind, string(f.Source)})
+	}
+	return list
+}
+
+// judgeFindings holds the findings against those that the truth demands and allows.
+func (w *World) judgeFindings(a books) {
+	must, may := map[about]string{}, map[about]bool{}
+	for _, i := range w.plan.intents {
+		if o, there := a.ops[i.id]; there {
+			w.demand(i, o, must, may)
+		}
+	}
+	for _, d := range w.book.all() {
+		if d.op == "" {
+			must[about{recon.FindOrphan, string(d.source) + "/" + d.id}] = "made by hand without reference"
+		}
+	}
+	for _, name := range sourceNames {
+		key := about{recon.FindBlind, string(name)}
+		may[key] = w.couldBeBlind(name)
+		if w.blindFor[name] >= 45*time.Minute {
+			must[key] = fmt.Sprintf("blind for %s", w.blindFor[name])
+		}
+	}
+	w.planted = len(must)
+	for _, f := range a.findings {
+		for _, key := range aboutOf(f) {
+			_, demanded := must[key]
+			if !demanded && !may[key] {
+				w.fault(falseFinding, "%s (%s)", text(f), w.intents[recon.OperationID(key.of)].fate.name)
+			}
+			may[key] = true // seen
+			delete(must, key)
+		}
+	}
+	left := make([]about, 0, len(must))
+	for key := range must {
+		left = append(left, key)
+	}
+	slices.SortFunc(left, func(x, y about) int {
+		return slices.Compare([]string{x.of, string(x.kind)}, []string{y.of, string(y.kind)})
+	})
+	for _, key := range left {
+		w.fault(missedFinding, "%s on %s: %s", key.kind, key.of, must[key])
+	}
+}
+
+// couldBeBlind reports whether the source was out of reach for so long that it is told.
+func (w *World) couldBeBlind(name recon.SourceName) bool {
+	return w.blindFor[name] >= 15*time.Minute || slices.ContainsFunc(w.outages[name], func(o recon.Window) bool { return o.To.Sub(o.From) >= 10*time.Minute })
+}
+
+// demand says which findings the truth demands of one operation, and which it allows.
+func (w *World) demand(i intent, o recon.Operation, must map[about]string, may map[about]bool) {
+	key := func(k recon.FindingKind) about { return about{k, string(i.id)} }
+	now, deeds := w.clock.Now(), w.book.by(i.id)
+	var live, equal int
+	for _, d := range deeds {
+		if d.live(now) {
+			live++
+			if d.minor == i.money.Minor {
+				equal++
+			}
+		}
+	}
+	switch {
+	case live > 1:
+		must[key(recon.FindDuplicate)] = fmt.Sprintf("%s: it has %d live effects", i.fate.name, live)
+	case live == 1 && equal == 0:
+		must[key(recon.FindMismatch)] = i.fate.name
+	case live == 0 && len(deeds) > 0 && w.succeeded[i.id]:
+		must[key(recon.FindReversed)] = i.fate.name
+	case len(deeds) == 0 && o.SentAt.IsZero():
+		must[key(recon.FindNeverSent)] = i.fate.name
+	case len(deeds) == 0 && w.bySender[i.id] != recon.Failed && !w.silent(i):
+		must[key(recon.FindMissing)] = i.fate.name
+	}
+	if live == 0 && len(deeds) > 0 {
+		may[key(recon.FindReversed)] = true
+	}
+	if since, doubted := w.doubt[i.id]; doubted && len(deeds) > 0 && deeds[0].at.Sub(since) > 10*time.Minute {
+		may[key(recon.FindMissing)] = true // it was not there for long enough to be told
+	}
+	w.demandTwin(i, must)
+	w.demandTold(i, o, must, may)
+}
+
+// demandTwin demands that two operations for one intent are told, when both were done.
+func (w *World) demandTwin(i intent, must map[about]string) {
+	if i.twinOf < 0 {
+		return
+	}
+	for _, of := range w.plan.intents {
+		if of.n == i.twinOf && len(w.book.by(of.id)) == 1 && len(w.book.by(i.id)) == 1 {
+			must[about{recon.FindDuplicate, string(i.id)}] = i.fate.name
+			must[about{recon.FindDuplicate, string(of.id)}] = i.fate.name
+		}
+	}
+}
+
+// demandTold demands that what stays in doubt is told.
+func (w *World) demandTold(i intent, o recon.Operation, must map[about]string, may map[about]bool) {
+	since, doubted := w.doubt[i.id]
+	if !doubted {
+		return
+	}
+	key := about{recon.FindUnresolved, string(i.id)}
+	until := o.ClosedAt
+	if until.IsZero() {
+		until = w.clock.Now()
+	}
+	long := until.Sub(since)
+	may[key] = long >= 15*time.Minute-w.plan.nature.cadence
+	// Elsewhere it may be known to be missing before it is in question for long enough.
+	if w.silent(i) && len(w.book.by(i.id)) == 0 && !o.SentAt.IsZero() && w.bySender[i.id] == "" && long > 12*time.Hour {
+		must[key] = fmt.Sprintf("%s: in doubt for %s", i.fate.name, long)
+	}
+}
+
+// silent reports whether the source's "not there" proves nothing.
+func (w *World) silent(i intent) bool { return i.source == letters && w.plan.nature.postLag == 0 }

@@ -1,0 +1,17 @@
+// Package large simulates months of a company whose agents pay, refund and write letters
+// at three providers, so that the whole product is held against a world that knows the
+// truth: a provider with keys, lists, events and webhooks, a bank that can only be listed,
+// and a letter service that is asked by our reference and forgets.
+//
+// A [Plan] is drawn from a seed before anything happens: what agents mean to do and what
+// goes wrong with each of it, and what befalls the company besides: outages, deaths of
+// processes at any statement, an endpoint that is away, a policy that changes, effects
+// made by hand. [Run] lives through it, in a database of its own, by a simulated clock that
+// jumps from one appointment to the next. Everything that the product touches is real.
+//
+// What is true is kept in a [book] by the providers' side alone. The judge holds the ledger
+// against it and demands the product's invariants, each by its name: nothing closed against
+// the truth, at any moment; every planted fault found; no finding that the truth does not
+// bear out; at most one effect of an operation caused by us; totals that add up; nothing
+// open without a plan; every notice delivered or counted.
+package large

@@ -1,0 +1,167 @@
+package large
+
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+)
+
+// crash is where an agent's process dies within one try.
+type crash int
+
+const (
+	survives    crash = iota
+	diesUnsent        // after the claim, before the call
+	diesUntold        // after the call, before its answer is recorded
+	diesAtOnce        // at one of its statements, before or after anything
+	diesForever       // opened, and never tried
+)
+
+// try is one time that an agent acts on its intent, so long after it was opened.
+type try struct {
+	after time.Duration
+	crash crash
+}
+
+// mishap is what befalls one request that an agent sends.
+type mishap int
+
+const (
+	fine        mishap = iota
+	answerLost         // done, and no usable answer came
+	requestLost        // not done, and no usable answer came
+	storedDone         // a 500 that is stored under the key, and it was done
+	storedNot          // a 500 that is stored under the key, and it was not
+	turnedAway         // definitely not let in: 429, 401, 403
+	landsLate          // no answer, and the work lands minutes later
+	refused            // a definite no
+)
+
+// inDoubt reports whether the sender of such a request does not know what came of it.
+func (m mishap) inDoubt() bool {
+	return m == answerLost || m == requestLost || m == storedDone || m == storedNot || m == landsLate
+}
+
+// life is what becomes of an effect after it was made.
+type life int
+
+const (
+	lasts        life = iota
+	pendsThenOK       // in flight for hours, then done
+	pendsThenBad      // in flight for hours, then failed
+	failsLate         // done, and failed days later
+)
+
+// fate is what goes wrong with an intent. What the truth then demands is for the judge to
+// derive from what truly happened, not written here.
+type fate struct {
+	name   string
+	weight int // of 1,000; the rest is the plain fate's
+	only   []recon.SourceName
+	action string // of the card provider; empty: refund.create
+	tries  []try
+	// befalls are the mishaps of the requests, in order; those after them go well.
+	befalls []mishap
+	life    life
+	times   int64 // the amount that is sent against the one that was recorded; 0: the same
+	// again makes the effect once more by hand, bearing the same reference.
+	again bool
+	// stray makes an effect by hand that bears none.
+	stray bool
+	// late reports the first try's answer long after its lease.
+	late bool
+}
+
+// needsSteps reports whether the fate needs an agent that dies between two of its calls.
+func (f fate) needsSteps() bool {
+	for _, t := range f.tries {
+		if t.crash == diesUnsent || t.crash == diesUntold || t.crash == diesForever {
+			return true
+		}
+	}
+	return f.late || len(f.tries) == 0
+}
+
+// place is the source that the intent is for.
+func (f fate) place(roll int) recon.SourceName {
+	all := []recon.SourceName{cards, cards, cards, bank, letters}
+	if len(f.only) > 0 {
+		all = f.only
+	}
+	return all[roll%len(all)]
+}
+
+var (
+	onCards  = []recon.SourceName{cards}
+	onMoney  = []recon.SourceName{cards, cards, bank}
+	soon     = try{after: 0}
+	later    = try{after: 3 * time.Minute}
+	hours    = try{after: 62 * time.Minute}
+	tomorrow = try{after: 26 * time.Hour} // when the card provider has forgotten the key
+)
+
+var plain = fate{name: "answered at once", tries: []try{soon}}
+
+// twin is the fate of two intents that are one; see pairTwins.
+var twin = fate{name: "the same intent under two keys", weight: 12, only: onCards, tries: []try{soon}}
+
+// fates lists everything else. Order and weights are part of what a seed means.
+var fates = []fate{
+	{name: "answer lost", weight: 60, tries: []try{soon}, befalls: []mishap{answerLost}},
+	{name: "answer lost, asked again", weight: 40, tries: []try{soon, later}, befalls: []mishap{answerLost}},
+	{name: "request lost, sent again", weight: 30, tries: []try{soon, later}, befalls: []mishap{requestLost}},
+	{name: "request and answer lost", weight: 15, tries: []try{soon, later, hours}, befalls: []mishap{requestLost, answerLost}},
+	{name: "request lost for good", weight: 15, tries: []try{soon}, befalls: []mishap{requestLost}},
+	{name: "request lost, released, sent again", weight: 10, only: onCards, action: refundGoodwill, tries: []try{soon, hours, {after: 70 * time.Minute}, {after: 2 * time.Hour}}, befalls: []mishap{requestLost}},
+	{name: "request lost, released, never sent", weight: 5, only: onCards, action: refundGoodwill, tries: []try{soon}, befalls: []mishap{requestLost}},
+	{name: "stored 500, and it was done", weight: 15, only: onCards, tries: []try{soon, later}, befalls: []mishap{storedDone}},
+	{name: "stored 500, and it was not", weight: 5, only: onCards, tries: []try{soon, later}, befalls: []mishap{storedNot}},
+	{name: "lands late", weight: 15, only: onCards, tries: []try{soon, {after: 70 * time.Second}}, befalls: []mishap{landsLate}},
+	{name: "turned away, then sent", weight: 20, tries: []try{soon, later}, befalls: []mishap{turnedAway}},
+	{name: "turned away for good", weight: 3, tries: []try{soon}, befalls: []mishap{turnedAway}},
+	{name: "refused", weight: 15, tries: []try{soon}, befalls: []mishap{refused}},
+	{name: "answer lost, then turned away", weight: 10, tries: []try{soon, later}, befalls: []mishap{answerLost, turnedAway}},
+	{name: "request lost, then refused", weight: 5, only: onCards, tries: []try{soon, later}, befalls: []mishap{requestLost, refused}},
+	{name: "died before the call", weight: 8, tries: []try{{crash: diesUnsent}}},
+	{name: "died after the call", weight: 20, tries: []try{{crash: diesUntold}}},
+	{name: "died after the call, another one goes on", weight: 10, tries: []try{{crash: diesUntold}, later}},
+	{name: "died at a statement", weight: 10, tries: []try{{crash: diesAtOnce}}},
+	{name: "died at a statement, another one goes on", weight: 15, tries: []try{{crash: diesAtOnce}, later}},
+	{name: "never sent", weight: 5, tries: []try{{crash: diesForever}}},
+	{name: "stalled past its lease, and told the truth late", weight: 10, tries: []try{soon}, late: true},
+	{name: "woke after the key had expired", weight: 6, only: onCards, tries: []try{soon, tomorrow}, befalls: []mishap{requestLost}},
+	{name: "woke after the key had expired, and it was done", weight: 6, only: onCards, tries: []try{soon, tomorrow}, befalls: []mishap{answerLost}},
+	{name: "pends for hours, then done", weight: 15, only: onCards, tries: []try{soon}, life: pendsThenOK},
+	{name: "pends for hours, then failed", weight: 8, only: onCards, tries: []try{soon}, life: pendsThenBad},
+	{name: "answer lost, pends, then failed", weight: 5, only: onCards, tries: []try{soon}, befalls: []mishap{answerLost}, life: pendsThenBad},
+	{name: "fails days later", weight: 12, tries: []try{soon}, life: failsLate},
+	{name: "answer lost, and fails days later", weight: 6, tries: []try{soon}, befalls: []mishap{answerLost}, life: failsLate},
+	{name: "another amount was sent", weight: 8, only: onMoney, tries: []try{soon}, befalls: []mishap{answerLost}, times: 10},
+	{name: "another amount was sent and answered", weight: 6, only: onMoney, tries: []try{soon}, times: 3},
+	{name: "made once more by hand", weight: 8, only: onMoney, tries: []try{soon}, again: true},
+	{name: "answer lost, and made once more by hand", weight: 5, only: onMoney, tries: []try{soon}, befalls: []mishap{answerLost}, again: true},
+	{name: "another one made by hand beside it", weight: 10, only: onMoney, tries: []try{soon}, stray: true},
+	twin,
+}
+
+// deal gives each intent a fate by the table's weights: whole shares exactly, the broken
+// rest by chance.
+func deal(rng *rand.Rand, operations int) []fate {
+	deck := make([]fate, 0, operations)
+	for _, f := range fates {
+		share := operations * f.weight
+		count := share / 1000
+		if rng.IntN(1000) < share%1000 {
+			count++
+		}
+		for range count {
+			deck = append(deck, f)
+		}
+	}
+	for len(deck) < operations {
+		deck = append(deck, plain)
+	}
+	rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
+	return deck[:operations]
+}

@@ -1,0 +1,228 @@
+package large
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sweep"
+)
+
+// The checks that the table shows with their number whatever it is.
+const (
+	wrongClose    = "wrong close"
+	missedFinding = "missed finding"
+	falseFinding  = "false finding"
+	secondEffect  = "second effect of one operation caused by us"
+)
+
+// Verdict is how the product did in one world, held against the truth.
+type Verdict struct {
+	Numbers
+	// Wrongs name everything that is wrong, each with the check that says so.
+	Wrongs []string
+}
+
+// lastOrders lets the product come to an end with all that is due before it is judged: one
+// more day, with an audit of everything.
+func (w *World) lastOrders(ctx context.Context) error {
+	w.at.cards.ClearFaults()
+	w.at.bank.Mend()
+	w.dying, w.deaf = 0, false
+	end := w.over().Add(day)
+	w.clock.Set(end)
+	if err := w.ledger.SetSimulatedTime(ctx, end); err != nil {
+		return err
+	}
+	for _, name := range sourceNames {
+		out, err := w.audits[name].Run(ctx, sweep.AuditOptions{Now: w.clock.Now, Window: recon.Window{From: epoch.Add(-2 * day)}})
+		if err != nil {
+			return err
+		}
+		w.audited(name, out)
+	}
+	for {
+		if err := w.sweepAll(ctx); err != nil {
+			return err
+		}
+		if err := w.reverify(ctx); err != nil {
+			return err
+		}
+		if err := w.tell(ctx); err != nil {
+			return err
+		}
+		w.clock.Set(w.clock.Now().Add(11 * time.Minute))
+		if err := w.ledger.SetSimulatedTime(ctx, w.clock.Now()); err != nil {
+			return err
+		}
+		if w.clock.Now().Sub(end) > time.Hour {
+			return nil
+		}
+	}
+}
+
+// books are everything that the ledger holds in the end.
+type books struct {
+	ops      map[recon.OperationID]recon.Operation
+	cases    map[recon.OperationID]recon.Case
+	findings []ledger.FindingRow
+	snapshot ledger.Snapshot
+	chains   ledger.VerifyResult
+}
+
+func (w *World) read(ctx context.Context) (books, error) {
+	a := books{ops: map[recon.OperationID]recon.Operation{}, cases: map[recon.OperationID]recon.Case{}}
+	list, err := w.ledger.Operations(ctx, ledger.OperationFilter{Limit: 10_000})
+	if err != nil {
+		return a, err
+	}
+	var ids []recon.OperationID
+	for _, o := range list {
+		a.ops[o.ID] = o
+		ids = append(ids, o.ID)
+	}
+	for chunk := range slices.Chunk(ids, 500) {
+		cases, err := w.ledger.Cases(ctx, chunk)
+		if err != nil {
+			return a, err
+		}
+		for _, c := range cases {
+			a.cases[c.Operation.ID] = c
+		}
+	}
+	if a.findings, err = w.ledger.Findings(ctx, ledger.FindingFilter{Limit: 10_000}); err != nil {
+		return a, err
+	}
+	if a.snapshot, err = w.ledger.Snapshot(ctx, w.clock.Now()); err != nil {
+		return a, err
+	}
+	a.chains, err = w.ledger.Verify(ctx)
+	return a, err
+}
+
+// judge holds the ledger against the truth.
+func (w *World) judge(ctx context.Context) (Verdict, error) {
+	a, err := w.read(ctx)
+	if err != nil {
+		return Verdict{}, err
+	}
+	for _, i := range w.plan.intents {
+		w.judgeOne(i, a)
+	}
+	w.judgeFindings(a)
+	if err := w.eventsStored(ctx); err != nil {
+		return Verdict{}, err
+	}
+	for _, check := range checks {
+		for _, said := range check.say(w, a) {
+			w.fault(check.name, "%s", said)
+		}
+	}
+	return w.sum(a), nil
+}
+
+// judgeOne holds one operation against what truly exists.
+func (w *World) judgeOne(i intent, a books) {
+	o, there := a.ops[i.id]
+	deeds := w.book.by(i.id)
+	if !there {
+		if len(deeds) > 0 {
+			w.fault("nothing is sent before its row is committed", "%s (%s) has %d effects and no row", i.id, i.fate.name, len(deeds))
+		}
+		return
+	}
+	if ours := slices.DeleteFunc(slices.Clone(deeds), func(d *deed) bool { return d.hand }); len(ours) > 1 {
+		w.fault(secondEffect, "%s (%s) has %d", i.id, i.fate.name, len(ours))
+	}
+	may := w.mayEnd(i, o, deeds)
+	if !slices.Contains(may, o.State) {
+		w.fault("ends in the truth", "%s (%s) of %s ended %s, and the truth demands %v (%d effects, %s)", i.id, i.fate.name, i.source, o.State, may, len(deeds), w.person[i.id])
+	}
+}
+
+// mayEnd are the states in which an operation may end, given what truly exists.
+func (w *World) mayEnd(i intent, o recon.Operation, deeds []*deed) []recon.State {
+	now := w.clock.Now()
+	var live, equal []*deed
+	for _, d := range deeds {
+		if d.live(now) {
+			live = append(live, d)
+			if d.minor == i.money.Minor {
+				equal = append(equal, d)
+			}
+		}
+	}
+	settled := w.person[i.id]
+	switch {
+	case len(equal) > 0 && settled != recon.DidNotHappen:
+		return []recon.State{recon.Succeeded}
+	case len(equal) > 0:
+		return []recon.State{recon.Succeeded}
+	case len(live) > 0 && settled == recon.Accept:
+		return []recon.State{recon.Succeeded}
+	case len(live) > 0:
+		return []recon.State{recon.ManualReview}
+	case settled == recon.DidNotHappen:
+		return []recon.State{recon.Failed}
+	case len(deeds) > 0 && w.succeeded[i.id]:
+		return []recon.State{recon.ManualReview}
+	case len(deeds) > 0:
+		// It failed before anybody saw it done; or after, and nobody of us was told.
+		return []recon.State{recon.Failed, recon.ManualReview}
+	case w.bySender[i.id] == recon.Failed:
+		return []recon.State{recon.Failed}
+	case o.SentAt.IsZero():
+		return []recon.State{recon.Pending}
+	}
+	return []recon.State{recon.ManualReview}
+}
+
+// sum is the verdict in numbers.
+func (w *World) sum(a books) Verdict {
+	n := w.tally.n
+	n.Worlds, n.Operations, n.Effects = 1, len(a.ops), len(w.book.all())
+	n.Audits, n.Reports, n.Events, n.Messages = w.tally.audits, w.reported, w.events, len(w.slack.Messages(destination))
+	n.SimulatedHours = int(w.clock.Now().Sub(epoch).Hours())
+	for _, f := range a.findings {
+		n.Findings[f.Kind]++
+	}
+	touched := map[recon.OperationID]bool{}
+	for _, f := range a.findings {
+		for _, id := range f.Operations {
+			touched[id] = true
+		}
+	}
+	n.ToPeople = len(touched)
+	n.Planted = w.planted
+	for _, i := range w.plan.intents {
+		o, there := a.ops[i.id]
+		since, doubted := w.doubt[i.id]
+		if !there || !doubted {
+			continue
+		}
+		n.InDoubt++
+		_, sender := w.bySender[i.id]
+		_, person := w.person[i.id]
+		if !o.State.Open() && !sender && !person {
+			n.ByEvidence++
+			n.TimeToTruth = append(n.TimeToTruth, max(o.ClosedAt.Sub(since), 0).Seconds())
+		}
+	}
+	slices.Sort(n.TimeToTruth)
+	for _, s := range w.wrong {
+		check, _, _ := strings.Cut(s, ": ")
+		n.Wrong[check]++
+	}
+	slices.SortStableFunc(w.wrong, func(x, y string) int { return cmp.Compare(x, y) })
+	return Verdict{Numbers: n, Wrongs: w.wrong}
+}
+
+// text names a finding in a fault.
+func text(f ledger.FindingRow) string {
+	return fmt.Sprintf("%s at %s on %v %v: %s", f.Kind, f.Source, f.Operations, f.Effects, f.Reason)
+}

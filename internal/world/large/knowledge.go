@@ -1,0 +1,170 @@
+package large
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/rules"
+	"github.com/seed-1c4f4dc2/reconciler/sweep"
+)
+
+// knowledge is what the world noted down while it went on, for the judge.
+type knowledge struct {
+	doubt     map[recon.OperationID]time.Time   // when a sender first did not know what came of it
+	bySender  map[recon.OperationID]recon.State // closed by a sender's definite answer
+	succeeded map[recon.OperationID]bool        // was ever succeeded in the ledger
+	person    map[recon.OperationID]recon.Verb  // how people settled it
+	adopted   map[recon.OperationID]string      // operations that people made for effects
+	outages   map[recon.SourceName][]recon.Window
+	blind     map[recon.SourceName]time.Time // since when every look was blind
+	blindFor  map[recon.SourceName]time.Duration
+	events    int // taken in
+	reported  int // days
+	planted   int // findings that the truth demands
+	wrong     []string
+	audit     map[recon.SourceName]sweep.AuditResult // the last one
+}
+
+func newKnowledge() knowledge {
+	return knowledge{
+		doubt: map[recon.OperationID]time.Time{}, bySender: map[recon.OperationID]recon.State{}, succeeded: map[recon.OperationID]bool{},
+		person: map[recon.OperationID]recon.Verb{}, adopted: map[recon.OperationID]string{},
+		outages: map[recon.SourceName][]recon.Window{}, blind: map[recon.SourceName]time.Time{}, blindFor: map[recon.SourceName]time.Duration{},
+		audit: map[recon.SourceName]sweep.AuditResult{},
+	}
+}
+
+// fault notes down that the product did something wrong.
+func (w *World) fault(check, format string, args ...any) {
+	w.wrong = append(w.wrong, check+": "+fmt.Sprintf(format, args...))
+}
+
+// doubts notes down that the sender of an intent does not know what came of it.
+func (w *World) doubts(i intent) {
+	if _, already := w.doubt[i.id]; !already {
+		w.doubt[i.id] = w.clock.Now()
+	}
+}
+
+// closedBySender notes down a definite answer that a sender reported.
+func (w *World) closedBySender(i intent, s recon.State) {
+	w.bySender[i.id] = s
+	w.succeeded[i.id] = w.succeeded[i.id] || s == recon.Succeeded
+	w.closes(i.id, s)
+}
+
+// judged is told every conclusion. It holds closings against the truth of this moment, and
+// plans the sweep that the next check asks for.
+func (w *World) judged(c recon.Case, d recon.Decision) {
+	op := c.Operation
+	if d.From != d.To && !d.To.Open() {
+		w.closes(op.ID, d.To)
+	}
+	if d.To == recon.Succeeded {
+		w.succeeded[op.ID] = true
+	}
+	if len(d.Findings)+len(d.Ends) > 0 || d.From != d.To {
+		w.changed()
+	}
+	if d.To.Open() {
+		w.expect(op.Source, d.Check.Next)
+	}
+}
+
+// closes holds a closing against what truly exists now.
+func (w *World) closes(op recon.OperationID, to recon.State) {
+	i, ours := w.intents[op]
+	if !ours {
+		return
+	}
+	now, done, live := w.clock.Now(), 0, 0
+	for _, d := range w.book.by(op) {
+		if d.live(now) {
+			live++
+		}
+		if d.status(now) == recon.Completed {
+			done++
+		}
+	}
+	switch {
+	case to == recon.Succeeded && done == 0 && !w.justTurned(op):
+		w.fault("wrong close", "%s (%s) was closed as succeeded at %s, and nothing completed exists", op, i.fate.name, now.Format(time.RFC3339))
+	case to == recon.Failed && live > 0 && !w.justTurned(op):
+		w.fault("wrong close", "%s (%s) was closed as failed at %s, and %d live effects exist", op, i.fate.name, now.Format(time.RFC3339), live)
+	}
+}
+
+// justTurned reports whether an effect changed so lately that the provider's word for it may
+// still be on its way: an event that was delivered late tells of what was.
+func (w *World) justTurned(op recon.OperationID) bool {
+	now := w.clock.Now()
+	for _, d := range w.book.by(op) {
+		for _, t := range d.turns {
+			if !t.at.After(now) && now.Sub(t.at) < 3*day {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// looked is told every look at a source. From the blind ones the world knows how long a
+// source could not be looked at.
+func (w *World) looked(name recon.SourceName) func(recon.Look) {
+	return func(l recon.Look) {
+		w.tally.look(l.Outcome)
+		now := w.clock.Now()
+		if l.Outcome != recon.Blind {
+			delete(w.blind, name)
+			return
+		}
+		if _, already := w.blind[name]; !already {
+			w.blind[name] = now
+		}
+		w.blindFor[name] = max(w.blindFor[name], now.Sub(w.blind[name]))
+	}
+}
+
+// probed is told of every probe of a source that is down.
+func (w *World) probed(name recon.SourceName, err error) {
+	if err == nil {
+		delete(w.blind, name)
+	}
+	w.retryAt(name)
+}
+
+// outage notes down that a provider did not answer the product.
+func (w *World) outage(name recon.SourceName, from, to time.Time) {
+	w.outages[name] = append(w.outages[name], recon.Window{From: from, To: to})
+}
+
+// ended counts the events that were taken in; one that failed is the product's fault.
+func (w *World) ended(e inbox.Ending) {
+	w.events++
+	if e.Err != nil {
+		w.fault("event not taken in", "%s: %v", e.Of.Event.ID, e.Err)
+	}
+}
+
+// audited holds an audit's sums against each other: every operation and every effect is in
+// exactly one class.
+func (w *World) audited(name recon.SourceName, out sweep.AuditResult) {
+	w.audit[name] = out
+	w.tally.audits++
+	w.changed()
+	for _, side := range []struct {
+		what    string
+		total   int
+		classes map[rules.Class]int
+	}{{"operations", out.Operations, out.Classes.Operations}, {"effects", out.Effects, out.Classes.Effects}} {
+		sum := 0
+		for _, n := range side.classes {
+			sum += n
+		}
+		if sum != side.total {
+			w.fault("totals add up", "audit of %s: %d %s, and %d in classes", name, side.total, side.what, sum)
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package large_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
+	"github.com/seed-1c4f4dc2/reconciler/internal/world/large"
+)
+
+// live lives through a plan in a database of its own.
+func live(t *testing.T, p *large.Plan) large.Verdict {
+	t.Helper()
+	v, err := large.Run(t.Context(), p, pgtest.URL(t, pgtest.SimulatedTime(time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// Months at three providers, with everything that can go wrong: the ledger ends in the
+// truth. `make soak` lives through a thousand such worlds.
+func TestEveryLargeWorldEndsInTheTruth(t *testing.T) {
+	t.Parallel()
+	for _, seed := range []uint64{1, 2} {
+		v := live(t, large.Draw(seed, 120))
+		for _, s := range v.Wrongs {
+			t.Errorf("seed %d: %s", seed, s)
+		}
+		// A world in which nothing happens proves nothing.
+		if v.InDoubt < 20 || v.ByEvidence < 10 || v.ToPeople < 5 || v.Planted < 5 || v.Events < 20 || v.Audits == 0 || v.Messages == 0 {
+			t.Errorf("seed %d is too quiet: %+v", seed, v.Numbers)
+		}
+	}
+}
+
+func TestThePlanOfASeedIsAlwaysTheSame(t *testing.T) {
+	t.Parallel()
+	a, b := large.Draw(7, 50), large.Draw(7, 50)
+	if diff := cmp.Diff(a.String(), b.String()); diff != "" {
+		t.Errorf("two plans of one seed differ:\n%s", diff)
+	}
+	if large.Draw(8, 50).String() == a.String() {
+		t.Error("another seed makes the same plan")
+	}
+}
+
+// A failure that needs two intents and a trouble shrinks to these three.
+func TestAFailingPlanShrinksToWhatItNeeds(t *testing.T) {
+	t.Parallel()
+	var p *large.Plan
+	for seed := uint64(1); ; seed++ {
+		p = large.Draw(seed, 60)
+		if _, troubles := p.Parts(); len(troubles) >= 4 {
+			break
+		}
+	}
+	tries := 0
+	intents, troubles := large.Shrink(p, func(some *large.Plan) bool {
+		tries++
+		i, t := some.Parts()
+		return slices.Contains(i, 3) && slices.Contains(i, 57) && slices.Contains(t, 2)
+	})
+	slices.Sort(intents)
+	if !slices.Equal(intents, []int{3, 57}) || !slices.Equal(troubles, []int{2}) {
+		t.Errorf("shrunk to %v and %v", intents, troubles)
+	}
+	if tries > 100 {
+		t.Errorf("%d tries: each is a whole world", tries)
+	}
+}
+
+func TestTheTableShowsWhatIsNotWrongToo(t *testing.T) {
+	t.Parallel()
+	var sum large.Numbers
+	sum.Add(large.Numbers{Worlds: 1, Operations: 10, TimeToTruth: []float64{30, 10, 20}})
+	sum.Add(large.Numbers{Worlds: 1, Operations: 5, Wrong: map[string]int{"wrong close": 2}, TimeToTruth: []float64{600}})
+	var out strings.Builder
+	if err := sum.Table(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"15  operations", "2  WRONG: wrong close", "0  WRONG: false finding", "0  WRONG: missed finding", "30s  time to truth, median", "10m0s  time to truth, 99th"} {
+		if !strings.Contains(out.String(), line) {
+			t.Errorf("no %q in\n%s", line, out.String())
+		}
+	}
+}

@@ -1,0 +1,187 @@
+package large
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi"
+	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi/httpapitest"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+)
+
+const (
+	account = "acct_large"
+	mode    = "live"
+	marker  = "operation_id"
+
+	// Keys of the fake providers. The agents' may write, the product's only read.
+	agentKey   = "sk_live_TESTONLYagent"
+	productKey = "rk_live_TESTONLYreader"
+	bankToken  = "TESTONLY_bank"
+	postToken  = "TESTONLY_post"
+	hookSecret = "whsec_TESTONLY"
+)
+
+// providers are the three companies beyond the network.
+type providers struct {
+	cards *stripetest.Server
+	bank  *httpapitest.Server
+	post  *httpapitest.Postmark
+}
+
+// startProviders starts the three fakes, each on its own clock of the same time.
+func (w *World) startProviders() error {
+	n := w.plan.nature
+	var err error
+	w.at.cards, err = stripetest.Start(stripetest.Options{
+		Now: w.cardsNow, Seed: w.plan.Seed, Lag: n.lag, PageCap: n.pageCap, Life: w.liveCard,
+		Accounts: []stripetest.Account{{ID: account, Mode: mode, Key: agentKey, ReadKey: productKey}},
+	})
+	if err != nil {
+		return err
+	}
+	w.onEnd(w.at.cards.Close)
+	w.at.bank = httpapitest.Start(w.clock.Now, "cursor", 50)
+	w.onEnd(w.at.bank.Close)
+	w.at.bank.SetLag(n.bankLag)
+	w.at.post = httpapitest.StartPostmark(w.clock.Now)
+	w.onEnd(w.at.post.Close)
+	w.at.post.SetLag(n.postLag)
+	return nil
+}
+
+// cardsNow is the card provider's clock, which is not ours.
+func (w *World) cardsNow() time.Time { return w.clock.Now().Add(w.plan.nature.skew) }
+
+// openSources makes the product's view of the providers, with keys that only read.
+func (w *World) openSources() (err error) {
+	transport := &http.Transport{MaxIdleConnsPerHost: 4}
+	w.onEnd(transport.CloseIdleConnections)
+	count := func(source recon.SourceName) func(string, string) {
+		return func(string, string) { w.tally.calls(source) }
+	}
+	settings := stripe.Settings{
+		System: "stripe", Account: account, Mode: mode, Marker: marker, APIURL: w.at.cards.URL(),
+		APIKey: recon.NewSecret(productKey), PerSecond: 1_000_000, // no real time passes here
+	}
+	settings.Webhook.Secrets = []recon.Secret{recon.NewSecret(hookSecret)}
+	w.cards, err = stripe.New(cards, settings, stripe.Options{Transport: transport, OnRequest: count(cards)})
+	if err != nil {
+		return err
+	}
+	theBank, err := httpapi.New(bank, w.bankSettings(), httpapi.Options{Transport: transport, OnRequest: count(bank)})
+	if err != nil {
+		return err
+	}
+	post, err := httpapi.NewPostmark(letters, httpapi.PostmarkSettings{
+		Servers: []httpapi.PostmarkServer{{Account: "server-1", Token: recon.NewSecret(postToken)}},
+		APIURL:  w.at.post.URL, Lag: recon.Duration(w.plan.nature.postLag), PerSecond: 1_000_000,
+	}, httpapi.Options{Transport: transport, OnRequest: count(letters)})
+	if err != nil {
+		return err
+	}
+	w.sources = map[recon.SourceName]sources.Source{cards: w.cards, bank: theBank, letters: post}
+	return nil
+}
+
+// bankSettings describe an API that keeps no keys and can only be listed.
+func (w *World) bankSettings() httpapi.Settings {
+	return httpapi.Settings{
+		Account: "giro", Mode: mode, APIURL: w.at.bank.URL + "/v1", Marker: marker, PerSecond: 1_000_000,
+		Auth: httpapi.AuthSettings{Token: recon.NewSecret(bankToken)},
+		Effects: []httpapi.EffectSettings{{
+			Kind: "payout", Unit: "major",
+			Fields: httpapi.FieldSettings{
+				ID: "id", CreatedAt: "created", Status: "state", Amount: "total.value", Currency: "total.currency", Parent: "order", Reference: "meta.{marker}",
+			},
+			Statuses: map[string]string{"done": "completed", "undone": "reversed", "open": "in_flight"},
+			List: httpapi.LookupSettings{
+				Path: "/effects", Items: "data", Consistency: "strong", Lag: recon.Duration(max(w.plan.nature.bankLag, time.Second)), Order: "newest",
+				Since: httpapi.BoundSettings{Param: "since", Format: "unix"}, Until: httpapi.BoundSettings{Param: "until", Format: "unix"},
+			},
+			Paging: httpapi.PagingSettings{Style: "cursor", SizeParam: "limit", Param: "after", Next: "page.next"},
+		}},
+	}
+}
+
+// liveCard decides what becomes of a refund, and writes it into the book.
+func (w *World) liveCard(r stripetest.Refund) stripetest.Life {
+	op := recon.OperationID(strings.TrimSpace(r.Metadata[marker]))
+	i := w.intents[op]
+	at := r.Created.Add(-w.plan.nature.skew)
+	d := &deed{op: op, source: cards, id: r.ID, minor: r.Amount, parent: r.Charge, at: at, turns: i.fate.life.turns(at, i.n)}
+	w.book.write(d)
+	var life stripetest.Life
+	for _, t := range d.turns {
+		life = append(life, stripetest.Turn{After: t.at.Sub(at), Status: wordOf(t.status), Reason: reasonOf(t.status)})
+	}
+	if len(life) > 0 && life[0].After > 0 {
+		life = append(stripetest.Life{{Status: "succeeded"}}, life...)
+	}
+	return life
+}
+
+func wordOf(s recon.EffectStatus) string {
+	return map[recon.EffectStatus]string{recon.InFlight: "pending", recon.Completed: "succeeded", recon.EffectFailed: "failed"}[s]
+}
+
+func reasonOf(s recon.EffectStatus) string {
+	if s == recon.EffectFailed {
+		return "expired_or_canceled_card"
+	}
+	return ""
+}
+
+// pay makes a payout at the bank. What becomes of it later is on the agenda.
+func (w *World) pay(op recon.OperationID, i intent, minor int64) string {
+	id := w.at.bank.Make(httpapitest.Object{
+		Token: bankToken, Reference: string(op), Parent: i.parent, Currency: i.money.Currency, Amount: fmt.Sprintf("%d.%02d", minor/100, minor%100),
+	})
+	d := &deed{op: op, source: bank, id: id, minor: minor, parent: i.parent, at: w.clock.Now()}
+	if op != "" && !i.fate.again {
+		d.turns = i.fate.life.turns(d.at, i.n)
+	}
+	for _, t := range d.turns {
+		w.agenda.Plan(t.at, func() error { w.at.bank.SetState(id, "undone"); return nil })
+	}
+	w.book.write(d)
+	return id
+}
+
+// write sends a letter. One that fails later bounces.
+func (w *World) write(i intent) string {
+	id := w.at.post.Send(httpapitest.Letter{
+		Server: postToken, Stream: "outbound", To: []string{fmt.Sprintf("customer-%d@example.com", i.n)}, Subject: "Your order",
+		Metadata: map[string]string{marker: string(i.id)},
+	})
+	d := &deed{op: i.id, source: letters, id: id, at: w.clock.Now(), turns: i.fate.life.turns(w.clock.Now(), i.n)}
+	for _, t := range d.turns {
+		w.agenda.Plan(t.at, func() error { w.at.post.Log(id, "Bounced"); return nil })
+	}
+	w.book.write(d)
+	return id
+}
+
+// byHand makes an effect that no agent of ours made: with an operation's reference, as
+// somebody does who repeats it in the provider's dashboard, or without.
+func (w *World) byHand(i intent, op recon.OperationID) error {
+	if i.source == bank {
+		w.pay(op, i, i.money.Minor)
+		w.book.deeds[len(w.book.deeds)-1].hand = true
+		return nil
+	}
+	r := stripetest.Refund{Account: account, Mode: mode, Charge: i.parent, Amount: i.money.Minor}
+	if op != "" {
+		r.Metadata = map[string]string{marker: string(op)}
+	}
+	made, err := w.at.cards.AddRefund(r)
+	if err == nil {
+		w.book.write(&deed{op: op, source: cards, id: made.ID, minor: made.Amount, parent: i.parent, at: w.clock.Now(), hand: true})
+	}
+	return err
+}

@@ -1,0 +1,347 @@
+package large
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/nightly"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/reports"
+	"github.com/seed-1c4f4dc2/reconciler/sweep"
+)
+
+// routine is what the product does by the clock, as its daemon would, but that a tick in
+// which nothing is due is passed over: the moments of the ladders are known.
+type routine struct {
+	planned  map[tick]bool
+	run      func(recon.SourceName) error // sweeps a source
+	changed  func()                       // a finding may have changed
+	mailAt   time.Time                    // when the card provider's next posting is on the agenda
+	deaf     bool                         // nobody answers where events are posted
+	telling  bool                         // a finding changed since people were told
+	deadTill time.Time                    // a process died and gave nothing back: its leases last until then
+	dying    int                          // statements after which the next run dies; 0: it lives
+}
+
+type tick struct {
+	source recon.SourceName
+	at     time.Time
+}
+
+func newRoutine() routine { return routine{planned: map[tick]bool{}} }
+
+// The days on which something is done. Most happens in the first ones; on others a company
+// would do the same and find nothing new, which costs time and proves little.
+var (
+	auditDays    = []int{1, 3, 5, 12, 33, 70, 105}
+	reverifyDays = []int{2, 4, 6, 9, 12, 25, 30, 35, 39, 80, 95, 110}
+	peopleDays   = []int{1, 2, 4, 6, 13, 31}
+	sweepDays    = []int{5, 10, 20, 30, 37, 60, 90}
+)
+
+// tellEvery is how often people are told of what changed.
+const tellEvery = time.Hour
+
+// schedule puts the daily things on the agenda.
+func (w *World) schedule(ctx context.Context) {
+	w.run = func(name recon.SourceName) error { return w.sweep(ctx, name) }
+	w.changed = func() { w.news(ctx) }
+	days := w.plan.nature.days
+	for n, i := range w.plan.intents {
+		if n%100 == 50 { // not when, but that there is something
+			w.agenda.Plan(i.at.Add(time.Minute), func() error { return w.vacuum(ctx) })
+			break
+		}
+	}
+	for _, daily := range []struct {
+		days []int
+		hour time.Duration
+		do   func(context.Context) error
+	}{
+		{auditDays, 2*time.Hour + 15*time.Minute, w.night},
+		{reverifyDays, 4 * time.Hour, w.reverify},
+		{peopleDays, 9 * time.Hour, w.morning},
+		{sweepDays, 12 * time.Hour, w.sweepAll},
+		{[]int{1, 2, 3}, 0, w.vacuum},
+	} {
+		for _, d := range daily.days {
+			if d < days {
+				w.agenda.Plan(epoch.Truncate(day).Add(time.Duration(d)*day+daily.hour), func() error { return daily.do(ctx) })
+			}
+		}
+	}
+}
+
+// vacuum does what the database does by itself, but by its own clock, in which a whole world
+// takes seconds: it learns how much there is of what.
+func (w *World) vacuum(ctx context.Context) error {
+	_, err := w.ledger.Pool().Exec(ctx, "ANALYZE")
+	return err
+}
+
+// expect plans a sweep of the source at the first tick at or after a time.
+func (w *World) expect(source recon.SourceName, at time.Time) {
+	every := w.plan.nature.cadence
+	if at.Sub(epoch) > 5*day {
+		every = time.Hour // nobody is in a hurry any more
+	}
+	t := tick{source, at.Add(every - 1).Truncate(every)}
+	if now := w.clock.Now(); !t.at.After(now) {
+		t.at = now.Truncate(every).Add(every)
+	}
+	if w.planned[t] || t.at.After(w.over()) {
+		return
+	}
+	w.planned[t] = true
+	w.agenda.Plan(t.at, func() error {
+		delete(w.planned, t)
+		return w.run(source)
+	})
+}
+
+// over is when the world ends.
+func (w *World) over() time.Time { return epoch.Add(time.Duration(w.plan.nature.days) * day) }
+
+// retryAt plans the next probe of a source that does not answer.
+func (w *World) retryAt(source recon.SourceName) {
+	w.expect(source, w.clock.Now().Add(time.Minute))
+	w.expect(source, w.clock.Now().Add(10*time.Minute))
+}
+
+func (w *World) sweepAll(ctx context.Context) error {
+	for _, name := range sourceNames {
+		if err := w.sweep(ctx, name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sweep is one sweep of one source.
+func (w *World) sweep(ctx context.Context, name recon.SourceName) error {
+	if w.busy() {
+		w.expect(name, w.deadTill.Add(time.Second))
+		return nil
+	}
+	var out sweep.Outcome
+	err := w.mortally("sweep", func() (err error) {
+		out, err = w.sweeps[name].Run(ctx, sweep.Options{Now: w.clock.Now, Tick: w.clock.Now().Format(time.RFC3339)})
+		return err
+	})
+	var done *ledger.TickError
+	switch {
+	case errors.As(err, &done): // at this minute it was swept before
+		return nil
+	case errors.Is(err, errDied):
+		w.expect(name, w.deadTill.Add(time.Second))
+		return nil
+	case err != nil:
+		return err
+	case out.SetAside > 0:
+		return fmt.Errorf("sweep of %s: %d conclusions could not be recorded", name, out.SetAside)
+	case out.Blind > 0:
+		w.retryAt(name)
+	}
+	return nil
+}
+
+// busy reports whether a process died so lately that its leases still keep others out.
+func (w *World) busy() bool { return w.clock.Now().Before(w.deadTill) }
+
+// mortally runs a part of the product, which may be its last.
+func (w *World) mortally(what string, run func() error) error {
+	if w.dying == 0 {
+		return run()
+	}
+	w.doom.after(w.dying)
+	w.dying = 0
+	err := run()
+	if !w.doom.spare() {
+		return err
+	}
+	w.tally.fault("product died in a " + what)
+	w.deadTill = w.clock.Now().Add(61 * time.Second)
+	// A new process knows nothing of what the old one had in memory.
+	for _, name := range sourceNames {
+		w.hire(name)
+	}
+	return errDied
+}
+
+// reverify looks at closed operations whose rung is due.
+func (w *World) reverify(ctx context.Context) error {
+	if w.busy() {
+		w.agenda.Plan(w.deadTill.Add(time.Second), func() error { return w.reverify(ctx) })
+		return nil
+	}
+	for _, name := range sourceNames {
+		due, err := w.ledger.Due(ctx, ledger.Scope{Source: name, Ladder: ledger.ClosedOperations}, w.clock.Now(), 1)
+		if err != nil {
+			return err
+		}
+		if len(due) == 0 {
+			continue
+		}
+		out, err := w.sweeps[name].Reverify(ctx, sweep.Options{Now: w.clock.Now, Tick: w.clock.Now().Format(time.RFC3339)})
+		if err != nil {
+			return err
+		}
+		if out.Blind > 0 { // it is tried again sooner than tomorrow
+			w.agenda.Plan(w.clock.Now().Add(time.Hour), func() error { return w.reverify(ctx) })
+		}
+	}
+	return nil
+}
+
+// night is the nightly audit of every source, and the report of the day before.
+func (w *World) night(ctx context.Context) error {
+	if w.busy() {
+		w.agenda.Plan(w.deadTill.Add(time.Second), func() error { return w.night(ctx) })
+		return nil
+	}
+	for _, name := range sourceNames {
+		var out sweep.AuditResult
+		err := w.mortally("audit", func() (err error) {
+			out, err = w.audits[name].Run(ctx, sweep.AuditOptions{Now: w.clock.Now})
+			return err
+		})
+		if errors.Is(err, errDied) {
+			w.agenda.Plan(w.deadTill.Add(time.Second), func() error { return w.night(ctx) })
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		w.audited(name, out)
+	}
+	return w.report(ctx)
+}
+
+// report makes the report of the day before and tells it.
+func (w *World) report(ctx context.Context) error {
+	window, name := nightly.DayBefore(w.clock.Now(), time.UTC)
+	n, err := nightly.Report{Ledger: w.ledger, Zone: time.UTC, Holder: "product"}.Make(ctx, window, name)
+	if err != nil {
+		return err
+	}
+	w.reported++
+	return w.ledger.TellReport(ctx, reports.NightlyNews(n, "report.html"), "product", []string{destination}, w.clock.Now())
+}
+
+// news plans that people are told.
+func (w *World) news(ctx context.Context) {
+	if w.telling {
+		return
+	}
+	w.telling = true
+	w.agenda.Plan(w.clock.Now().Truncate(tellEvery).Add(tellEvery), func() error { return w.tell(ctx) })
+}
+
+// tell plans who is told of what changed, and delivers until nothing is due.
+func (w *World) tell(ctx context.Context) error {
+	w.telling = false
+	planned, err := w.planner.Pass(ctx)
+	if err != nil {
+		return err
+	}
+	if planned > 0 {
+		w.news(ctx) // what was planned may wait for others that open with it
+	}
+	for {
+		n, err := w.deliver.Pass(ctx)
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// collect puts the card provider's next posting on the agenda.
+func (w *World) collect(ctx context.Context) {
+	at, due := w.at.cards.NextPost()
+	if !due {
+		return
+	}
+	every := w.plan.nature.cadence
+	at = at.Add(-w.plan.nature.skew).Add(every - 1).Truncate(every)
+	if now := w.clock.Now(); at.Before(now) {
+		at = now.Truncate(every).Add(every)
+	}
+	if !w.mailAt.IsZero() && !w.mailAt.After(at) || at.After(w.over()) {
+		return
+	}
+	w.mailAt = at
+	w.agenda.Plan(at, func() error {
+		if w.mailAt.Equal(at) {
+			w.mailAt = time.Time{}
+		}
+		return w.deliveries(ctx)
+	})
+}
+
+// deliveries lets the card provider post what is due, and takes it in.
+func (w *World) deliveries(ctx context.Context) error {
+	n, err := w.at.cards.Post(ctx)
+	if err != nil || n == 0 {
+		return err
+	}
+	err = w.mortally("intake", func() error {
+		out, err := w.newIntake().Run(ctx, w.clock.Now)
+		for _, name := range sourceNames {
+			if out.Left[name] {
+				w.expect(name, w.clock.Now())
+			}
+		}
+		return err
+	})
+	if errors.Is(err, errDied) {
+		// What it took is taken again when its lease is over.
+		w.agenda.Plan(w.clock.Now().Add(3*time.Minute), func() error {
+			_, err := w.newIntake().Run(ctx, w.clock.Now)
+			return err
+		})
+		return nil
+	}
+	return err
+}
+
+// newIntake joins the source that has events with the inbox. It is made anew for every
+// pass: what it remembers of the last one is by the real clock.
+func (w *World) newIntake() *sweep.Intake {
+	in := &sweep.Intake{
+		Inbox: w.inbox, Ledger: w.ledger, Sources: []sweep.IntakeSource{w.cards}, Sheets: map[recon.SourceName]recon.Sheet{},
+		Kinds: map[recon.SourceName][]string{cards: {"refund"}, bank: {"payout"}, letters: {"email"}},
+		Watch: sweep.IntakeWatch{Judged: w.judged, Ended: w.ended},
+	}
+	for name, s := range w.sources {
+		in.Sheets[name] = s.Sheet()
+	}
+	return in
+}
+
+// receive does what the daemon's handler does, by the world's clock.
+func (w *World) receive(rw http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil || w.deaf {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	e, err := w.cards.Verify(r.Header, body, w.clock.Now())
+	if err != nil {
+		w.tally.fault("forged or outdated delivery")
+		rw.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	_, err = w.inbox.Receive(r.Context(), inbox.Delivery{Event: e, At: w.clock.Now(), Foreign: !w.cards.Sheet().Has(e.Account, e.Mode)})
+	if err != nil {
+		rw.WriteHeader(http.StatusServiceUnavailable)
+	}
+}
+
+func lower(currency string) string { return strings.ToLower(currency) }

@@ -1,0 +1,108 @@
+package large
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi/httpapitest"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+)
+
+// trouble is something that befalls the company, so long after the world began.
+type trouble struct {
+	n    int
+	kind troubleKind
+	at   time.Duration
+	long time.Duration
+	size int // statements until a death; which fault of a read
+}
+
+// troubleKind is what it is.
+type troubleKind int
+
+const (
+	cardsDown   troubleKind = iota // a proxy answers for the card provider, to the product alone
+	bankDown                       // the bank does not answer as it should
+	badReads                       // some reads at the card provider go wrong
+	deaf                           // nobody answers where events are posted
+	death                          // the product's next run dies at a statement
+	otherPolicy                    // a policy is changed
+)
+
+func (k troubleKind) String() string {
+	return [...]string{"card provider down", "bank down", "bad reads", "endpoint away", "death of the product", "policy changed"}[k]
+}
+
+// drawTroubles draws what befalls a world.
+func drawTroubles(rng *rand.Rand, n nature) []trouble {
+	var list []trouble
+	add := func(kind troubleKind, at, long time.Duration) {
+		list = append(list, trouble{n: len(list), kind: kind, at: at.Truncate(time.Minute), long: long.Truncate(time.Minute), size: rng.IntN(1000)})
+	}
+	within := func(from, to time.Duration) time.Duration { return from + time.Duration(rng.Int64N(int64(to-from))) }
+	if rng.IntN(2) == 0 {
+		add(cardsDown, within(0, busyDays*day), within(5*time.Minute, 5*time.Hour))
+	}
+	if rng.IntN(2) == 0 {
+		add(bankDown, within(0, busyDays*day), within(5*time.Minute, 5*time.Hour))
+	}
+	if n.badReads > 0 {
+		add(badReads, 0, time.Duration(n.days)*day)
+	}
+	if rng.IntN(2) == 0 {
+		add(deaf, within(0, busyDays*day), within(time.Hour, 4*day))
+	}
+	for range rng.IntN(6) {
+		add(death, within(0, 6*day), 0)
+	}
+	if rng.IntN(2) == 0 {
+		add(otherPolicy, within(0, busyDays*day), 0)
+	}
+	return list
+}
+
+// happen begins a trouble, and plans its end.
+func (t trouble) happen(ctx context.Context, w *World) error {
+	w.tally.fault(t.kind.String())
+	now := w.clock.Now()
+	switch t.kind {
+	case cardsDown:
+		w.outage(cards, now, now.Add(t.long))
+		from := w.cardsNow()
+		w.at.cards.Script(stripetest.Fault{
+			Kind: stripetest.ProxyPage, Status: 503, Method: "GET", From: from, Until: from.Add(t.long), Times: stripetest.Always,
+		})
+	case bankDown:
+		w.outage(bank, now, now.Add(t.long))
+		kinds := []httpapitest.Fault{
+			httpapitest.TooMany, httpapitest.Broken, httpapitest.Proxy, httpapitest.Cut, httpapitest.NotJSON, httpapitest.Empty, httpapitest.Closes,
+			httpapitest.NoKey, httpapitest.Forbidden, httpapitest.Redirects, httpapitest.NoBody, httpapitest.HTML404, httpapitest.HTML200,
+		}
+		w.at.bank.Break(kinds[t.size%len(kinds)], t.size%2)
+		w.agenda.Plan(now.Add(t.long), func() error { w.at.bank.Mend(); return nil })
+	case badReads:
+		kinds := []stripetest.Fault{
+			{Kind: stripetest.ServerError}, {Kind: stripetest.ProxyPage, Status: 502}, {Kind: stripetest.NotJSON}, {Kind: stripetest.EmptyBody},
+			{Kind: stripetest.EmptyObject}, {Kind: stripetest.Truncated}, {Kind: stripetest.RateLimited, RetryAfter: 3 * time.Second},
+			{Kind: stripetest.LockTimeout}, {Kind: stripetest.BadRequest, Param: "starting_after"},
+		}
+		for _, f := range kinds {
+			f.Method, f.Chance, f.Times = "GET", w.plan.nature.badReads/float64(len(kinds)), stripetest.Always
+			w.at.cards.Script(f)
+		}
+	case deaf:
+		w.deaf = true
+		w.agenda.Plan(now.Add(t.long), func() error { w.deaf = false; return nil })
+	case death:
+		w.dying = 1 + t.size%60
+	case otherPolicy:
+		return w.applyPolicies(ctx, func(p *recon.Policy) {
+			p.UnresolvedAfter = recon.Duration(30 * time.Minute)
+			p.Absence = recon.AbsencePolicy{Looks: 4, Over: recon.Duration(30 * time.Minute)}
+			p.LeaseMax = recon.Duration(30 * time.Second)
+		})
+	}
+	return nil
+}

@@ -1,0 +1,277 @@
+package large
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"time"
+
+	stripego "github.com/stripe/stripe-go/v82"
+
+	"github.com/seed-1c4f4dc2/reconciler/escalation"
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack"
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
+	"github.com/seed-1c4f4dc2/reconciler/inbox"
+	"github.com/seed-1c4f4dc2/reconciler/internal/world"
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
+	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
+	"github.com/seed-1c4f4dc2/reconciler/sweep"
+)
+
+const destination = "payments-recon"
+
+// MaxOperations bounds a world: its judge lists them all at once.
+const MaxOperations = 10_000
+
+// World is a simulation while it runs.
+type World struct {
+	plan    *Plan
+	clock   *world.Clock
+	agenda  *world.Agenda
+	book    *book
+	tally   *tally
+	intents map[recon.OperationID]intent
+	sent    map[recon.OperationID]int // requests that agents made
+
+	at     providers
+	slack  *slacktest.Server
+	client *stripego.Client // the agents'
+	url    string           // where the card provider posts its events
+
+	doom    doom
+	ledger  *ledger.Ledger
+	inbox   *inbox.Store
+	cards   *stripe.Source
+	sources map[recon.SourceName]sources.Source
+	sweeps  map[recon.SourceName]*sweep.Sweep
+	audits  map[recon.SourceName]*sweep.Audit
+	rules   []recon.Policy // in force
+	planner *escalation.Planner
+	deliver *escalation.Deliverer
+
+	knowledge
+	routine
+	closing []func()
+}
+
+// Run lives through a plan in a database that has the schema and simulated time, and
+// judges what became of it. The error is one of the simulation; what the product did wrong
+// is in the verdict.
+func Run(ctx context.Context, p *Plan, databaseURL string) (Verdict, error) {
+	w := &World{
+		plan: p, clock: &world.Clock{}, agenda: &world.Agenda{}, book: newBook(), tally: newTally(),
+		intents: map[recon.OperationID]intent{}, sent: map[recon.OperationID]int{}, knowledge: newKnowledge(), routine: newRoutine(),
+	}
+	w.clock.Set(epoch)
+	defer w.end()
+	for _, step := range []func(context.Context) error{
+		func(ctx context.Context) error { return w.openLedger(ctx, databaseURL) }, w.build, w.populate, w.live, w.lastOrders,
+	} {
+		if err := step(ctx); err != nil {
+			return Verdict{}, fmt.Errorf("seed %d at %s: %w", p.Seed, w.clock.Now().Format(time.RFC3339), err)
+		}
+	}
+	return w.judge(ctx)
+}
+
+func (w *World) onEnd(f func()) { w.closing = append(w.closing, f) }
+
+// end ends what was started, last first.
+func (w *World) end() {
+	for n := len(w.closing) - 1; n >= 0; n-- {
+		w.closing[n]()
+	}
+}
+
+func (w *World) openLedger(ctx context.Context, url string) error {
+	l, err := ledger.Open(ctx, ledger.Options{URL: url + "&default_query_exec_mode=cache_statement", Tracer: &w.doom})
+	if err != nil {
+		return err
+	}
+	w.onEnd(l.Close)
+	w.ledger, w.inbox = l, inbox.Open(l)
+	return l.SetSimulatedTime(ctx, epoch)
+}
+
+// build starts the providers, the workspace and the product.
+func (w *World) build(ctx context.Context) error {
+	if err := w.startProviders(); err != nil {
+		return err
+	}
+	w.client = world.NewAgentClient(w.at.cards.URL(), agentKey)
+	if err := w.openSources(); err != nil {
+		return err
+	}
+	if err := w.applyPolicies(ctx, func(*recon.Policy) {}); err != nil {
+		return err
+	}
+	err := w.ledger.ApplyPeople(ctx, ledger.People{
+		People:       []ledger.Person{{Name: "ana", Role: "approver"}, {Name: "bob", Role: "approver"}},
+		ApproveAbove: map[string]int64{"EUR": 5000},
+	}, w.clock.Now())
+	if err != nil {
+		return err
+	}
+	w.sweeps, w.audits = map[recon.SourceName]*sweep.Sweep{}, map[recon.SourceName]*sweep.Audit{}
+	for _, name := range sourceNames {
+		w.hire(name)
+	}
+	if err := w.endpoint(); err != nil {
+		return err
+	}
+	return w.openSlack()
+}
+
+var sourceNames = []recon.SourceName{cards, bank, letters}
+
+// hire makes the product's process for one source: its sweeps and audits.
+func (w *World) hire(name recon.SourceName) {
+	s := &sweep.Sweep{
+		Ledger: w.ledger, Source: w.sources[name], Holder: "product", Log: slog.New(slog.DiscardHandler),
+		Watch: sweep.Watch{Judged: w.judged, Look: w.looked(name), Probed: w.probed},
+	}
+	w.sweeps[name] = s
+	a := &sweep.Audit{Sweep: s, Accounts: w.ledger, Policies: w.policiesOf(name)}
+	if name == cards {
+		a.Recover = func(ctx context.Context, now func() time.Time) (sweep.Recovered, error) {
+			r := sweep.Recovery{Inbox: w.inbox, Source: w.cards, Oldest: w.ledger.FirstOpened}
+			read, err := r.Run(ctx, now)
+			if err == nil {
+				_, err = w.newIntake().Run(ctx, now)
+			}
+			return read, err
+		}
+	}
+	w.audits[name] = a
+}
+
+func (w *World) policiesOf(name recon.SourceName) []recon.Policy {
+	var mine []recon.Policy
+	for _, p := range w.rules {
+		if p.Source == name {
+			mine = append(mine, p)
+		}
+	}
+	return mine
+}
+
+// applyPolicies says what may be done with each action; change may alter it.
+func (w *World) applyPolicies(ctx context.Context, change func(*recon.Policy)) error {
+	var all []recon.Policy
+	for _, of := range []struct {
+		action, effect string
+		source         recon.SourceName
+	}{
+		{refundCreate, "refund", cards}, {refundGoodwill, "refund", cards}, {refundQueued, "refund", cards},
+		{payoutCreate, "payout", bank}, {letterSend, "email", letters},
+	} {
+		p, sheet := recon.DefaultPolicy(), w.sources[of.source].Sheet()
+		p.Action, p.Source, p.Effect, p.Class = of.action, of.source, of.effect, recon.Irreversible
+		if sheet.KeyLifetime > 0 {
+			p.Repeat = recon.RepeatSameKey
+		} else {
+			p.Marks = []recon.Mark{recon.MarkReference}
+		}
+		if of.action == refundGoodwill {
+			p.OnAbsent = recon.AbsentRelease
+		}
+		p.KeyLifetime, p.System, p.Accounts = sheet.KeyLifetime, sheet.System, sheet.Accounts
+		p.Marker, p.RepeatAnswer = sheet.Marker, sheet.RepeatAnswer
+		change(&p)
+		all = append(all, p)
+	}
+	var err error
+	w.rules, err = w.ledger.ApplyPolicies(ctx, all, w.clock.Now())
+	for _, name := range sourceNames {
+		if a := w.audits[name]; a != nil {
+			a.Policies = w.policiesOf(name)
+		}
+	}
+	return err
+}
+
+// endpoint takes the card provider's events, as the daemon does: verified, stored, answered.
+func (w *World) endpoint() error {
+	server := httptest.NewServer(http.HandlerFunc(w.receive))
+	w.onEnd(server.Close)
+	_, err := w.at.cards.AddEndpoint(stripetest.Endpoint{
+		URL: server.URL, Account: account, Mode: mode, Secrets: []string{hookSecret}, Trouble: w.plan.nature.mail,
+		Types: []string{"refund.*"},
+	})
+	return err
+}
+
+func (w *World) openSlack() error {
+	var err error
+	w.slack, err = slacktest.Start(slacktest.Options{Now: w.clock.Now, Channels: []string{destination}})
+	if err != nil {
+		return err
+	}
+	w.onEnd(w.slack.Close)
+	n, err := slack.New(destination, slack.Settings{Channel: "#" + destination, Token: recon.NewSecret("xoxb-TESTONLY"), APIURL: w.slack.URL()})
+	if err != nil {
+		return err
+	}
+	silent := slog.New(slog.DiscardHandler)
+	policy := escalation.Policy{Everybody: []string{destination}}
+	w.planner = &escalation.Planner{Desk: w.ledger, Policy: policy, Now: w.clock.Now, Log: silent}
+	w.deliver = &escalation.Deliverer{
+		Notifiers: map[string]escalation.Notifier{destination: n}, Outbox: w.ledger, Stories: w.ledger, Now: w.clock.Now, Log: silent,
+		Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
+	}
+	return nil
+}
+
+// populate puts everything of the plan on the agenda.
+func (w *World) populate(ctx context.Context) error {
+	for _, i := range w.plan.intents {
+		w.intents[i.id] = i
+	}
+	for _, i := range w.plan.intents {
+		if i.source == cards {
+			minor := 4 * i.money.Minor * max(i.fate.times, 1)
+			_, err := w.at.cards.AddCharge(stripetest.Charge{
+				ID: i.parent, Account: account, Mode: mode, Amount: minor, Currency: lower(i.money.Currency), Created: epoch.Add(-day),
+			})
+			if err != nil {
+				return err
+			}
+		}
+		w.agenda.Plan(i.at, func() error { return w.begin(ctx, i) })
+	}
+	for _, t := range w.plan.troubles {
+		w.agenda.Plan(epoch.Add(t.at), func() error { return t.happen(ctx, w) })
+	}
+	w.schedule(ctx)
+	return nil
+}
+
+// live lets everything on the agenda happen.
+func (w *World) live(ctx context.Context) error {
+	var set time.Time
+	for {
+		a, ok := w.agenda.Next()
+		if !ok {
+			return nil
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if !a.At.Equal(set) {
+			w.clock.Set(a.At)
+			if err := w.ledger.SetSimulatedTime(ctx, a.At); err != nil {
+				return err
+			}
+			set = a.At
+		}
+		if err := a.Do(); err != nil {
+			return err
+		}
+		w.collect(ctx)
+	}
+}

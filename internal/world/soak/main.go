@@ -1,0 +1,242 @@
+// Command soak lives through many large worlds, two at a time, and tells in one table how
+// the product did against the truth. Anything wrong fails it, with the command that
+// repeats the world and the smallest part of it that still goes wrong.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/seed-1c4f4dc2/reconciler/internal/localpg"
+	"github.com/seed-1c4f4dc2/reconciler/internal/world/large"
+	"github.com/seed-1c4f4dc2/reconciler/migrations"
+)
+
+// template is the database that every world gets a copy of.
+const template = "template_world"
+
+type options struct {
+	seeds, operations int
+	first             uint64
+	intents, troubles string
+	shrink            bool
+	json              string
+}
+
+func main() {
+	var o options
+	flag.IntVar(&o.seeds, "seeds", 20, "how many worlds")
+	flag.IntVar(&o.operations, "operations", 1000, "operations of each")
+	flag.Uint64Var(&o.first, "first", 1, "the first seed")
+	flag.StringVar(&o.intents, "intents", "", "only these intents of each world, by number: 3,17")
+	flag.StringVar(&o.troubles, "troubles", "", "only these troubles of each world, by number, or none")
+	flag.BoolVar(&o.shrink, "shrink", true, "make a failing world small")
+	flag.StringVar(&o.json, "json", "", "write the numbers into this file too")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	failed, err := soak(ctx, o)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "soak: "+err.Error())
+		os.Exit(1)
+	}
+	if failed > 0 {
+		fmt.Fprintf(os.Stderr, "soak: %d of %d worlds went wrong\n", failed, o.seeds)
+		os.Exit(1)
+	}
+}
+
+// runner lives through worlds on one server.
+type runner struct {
+	options
+	server *localpg.Server
+	made   int // databases, for their names
+
+	mu     sync.Mutex // guards what follows and made
+	sum    large.Numbers
+	failed int
+}
+
+func soak(ctx context.Context, o options) (failed int, err error) {
+	if o.operations < 1 || o.operations > large.MaxOperations {
+		return 0, fmt.Errorf("-operations %d: give a number between 1 and %d", o.operations, large.MaxOperations)
+	}
+	began := time.Now()
+	r := &runner{options: o}
+	r.server, err = localpg.Start(ctx, localpg.Options{Throwaway: true})
+	if err != nil {
+		return 0, err
+	}
+	err = r.all(ctx)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	if stopped := r.server.Stop(ending); err == nil {
+		err = stopped
+	}
+	if err != nil {
+		return r.failed, err
+	}
+	return r.failed, r.tell(time.Since(began))
+}
+
+// all lives through all worlds, as many at a time as there are processors.
+func (r *runner) all(ctx context.Context) error {
+	if err := r.server.CreateDatabase(ctx, template); err != nil {
+		return err
+	}
+	url := r.server.URL(template)
+	if err := migrations.Up(ctx, url); err != nil {
+		return err
+	}
+	if err := migrations.SimulateTime(ctx, url, time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(runtime.NumCPU())
+	for n := range r.seeds {
+		group.Go(func() error { return r.one(ctx, r.first+uint64(n)) })
+	}
+	return group.Wait()
+}
+
+// one lives through one world, and makes it small where it goes wrong.
+func (r *runner) one(ctx context.Context, seed uint64) error {
+	intents, troubles, err := r.part()
+	if err != nil {
+		return err
+	}
+	plan := large.Draw(seed, r.operations).Only(intents, troubles)
+	v, err := r.live(ctx, plan)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		v.Wrongs = append(v.Wrongs, "the simulation: "+err.Error())
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.sum.Add(v.Numbers)
+	if len(v.Wrongs) == 0 {
+		return nil
+	}
+	r.failed++
+	fmt.Printf("seed %d went wrong:\n", seed)
+	for n, s := range v.Wrongs {
+		if n == 20 {
+			fmt.Printf("  … and %d more\n", len(v.Wrongs)-n)
+			break
+		}
+		fmt.Println("  " + s)
+	}
+	if !r.shrink {
+		fmt.Printf("again: go run ./internal/world/soak -seeds 1 -first %d -operations %d\n", seed, r.operations)
+		return nil
+	}
+	intents, troubles = large.Shrink(plan, func(p *large.Plan) bool {
+		r.mu.Unlock()
+		defer r.mu.Lock()
+		v, err := r.live(ctx, p)
+		return ctx.Err() == nil && (err != nil || len(v.Wrongs) > 0)
+	})
+	fmt.Printf("again: go run ./internal/world/soak -seeds 1 -first %d -operations %d -intents %s -troubles %s\n",
+		seed, r.operations, numbers(intents), numbers(troubles))
+	return nil
+}
+
+// live lives through one plan in a database of its own.
+func (r *runner) live(ctx context.Context, p *large.Plan) (large.Verdict, error) {
+	r.mu.Lock()
+	r.made++
+	name := fmt.Sprintf("world_%d", r.made)
+	r.mu.Unlock()
+	if err := r.server.CopyDatabase(ctx, template, name); err != nil {
+		return large.Verdict{}, err
+	}
+	v, err := large.Run(ctx, p, r.server.URL(name))
+	dropping, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
+	defer cancel()
+	if dropped := r.server.DropDatabase(dropping, name); err == nil {
+		err = dropped
+	}
+	return v, err
+}
+
+// part reads which part of the worlds is asked for; nil is all.
+func (r *runner) part() (intents, troubles []int, err error) {
+	for _, list := range []struct {
+		text string
+		into *[]int
+	}{{r.intents, &intents}, {r.troubles, &troubles}} {
+		if list.text == "" {
+			continue
+		}
+		*list.into = []int{}
+		if list.text == "none" {
+			continue
+		}
+		for _, s := range strings.Split(list.text, ",") {
+			n, err := strconv.Atoi(s)
+			if err != nil {
+				return nil, nil, fmt.Errorf("%q is no list of numbers such as 3,17", list.text)
+			}
+			*list.into = append(*list.into, n)
+		}
+	}
+	return intents, troubles, nil
+}
+
+func numbers(list []int) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	text := make([]string, len(list))
+	for i, n := range list {
+		text[i] = strconv.Itoa(n)
+	}
+	return strings.Join(text, ",")
+}
+
+// tell writes the table, and the numbers as JSON where that is asked for.
+func (r *runner) tell(took time.Duration) error {
+	if err := r.sum.Table(os.Stdout); err != nil {
+		return err
+	}
+	self, server := spent(syscall.RUSAGE_SELF), spent(syscall.RUSAGE_CHILDREN) // it has ended, so its work counts
+	cpu := self + server
+	each := cpu.Seconds() * 1000 / float64(max(r.sum.Operations, 1))
+	fmt.Printf("%s by the clock, %s of processor time (%s of it the database's), %.2f ms an operation\n",
+		took.Round(time.Second), cpu.Round(time.Second), server.Round(time.Second), each)
+	if r.json == "" {
+		return nil
+	}
+	text, err := json.MarshalIndent(struct {
+		large.Numbers
+		Seconds    float64 `json:"seconds"`
+		CPUSeconds float64 `json:"cpu_seconds"`
+		Processors int     `json:"processors"`
+	}{r.sum, took.Seconds(), cpu.Seconds(), runtime.NumCPU()}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(r.json, append(text, '\n'), 0o644)
+}
+
+func spent(who int) time.Duration {
+	var u syscall.Rusage
+	if syscall.Getrusage(who, &u) != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
