@@ -72,6 +72,13 @@ func randomMonth(r *rand.Rand) month {
 		}
 		m.effects = append(m.effects, e)
 	}
+	// To an audit an account's list that is empty says something, to a comparison nothing.
+	for _, a := range auditAccounts {
+		m.effects = append(m.effects, recon.Effect{
+			ID: "re_of_" + a.Account, Source: testSource, System: string(testSource), Kind: "refund", Status: recon.EffectFailed, CreatedAt: monday,
+			Money: recon.Money{Minor: 1, Currency: "EUR"}, Account: a.Account, Mode: a.Mode,
+		})
+	}
 	return m
 }
 

@@ -1,6 +1,9 @@
 package sweep
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // finder finds rows by a hash of 64 bits, of which 0 is none. A place holds half of the
 // hash, so that nearly every wrong row is passed over without being looked at.
@@ -78,10 +81,15 @@ func (s *sieve) index() {
 		_, effects = findRows(s.effects.n, func(row int32) uint64 { return s.effects.at(row).id })
 	})
 	all.Wait()
-	for _, shared := range [][]int32{sharedIDs, sharedKeys, sharedEffectIDs, intents} {
-		for _, row := range shared {
-			s.operations.at(row).exact = true
-		}
+	s.sharedKeys, s.sharedEffectIDs = map[uint64]bool{}, map[uint64]bool{}
+	for _, row := range slices.Concat(sharedIDs, sharedKeys, sharedEffectIDs, intents) {
+		s.operations.at(row).exact = true
+	}
+	for _, row := range sharedKeys {
+		s.sharedKeys[s.operations.at(row).key] = true
+	}
+	for _, row := range sharedEffectIDs {
+		s.sharedEffectIDs[s.operations.at(row).effectID] = true
 	}
 	s.repeated = map[uint64]bool{}
 	for _, row := range effects {

@@ -232,7 +232,7 @@ func (c *comparison) judge(i int, links []matchers.Link) rules.Judged {
 		kase.Effects = c.withRepayments(kase.Effects)
 	}
 	place := rules.PlaceSeen
-	if !c.heard[systemOf(&kase.Policy, op.Source)] || unshown(c.o.EffectsFormat, kase.Policy.Effect) != "" {
+	if c.silence(briefPlace{brief{op.Source, op.Action}, op.Account, op.Mode}) != "" {
 		place = rules.PlaceUnseen
 	}
 	return rules.Judge(kase, c.o.Now, place)

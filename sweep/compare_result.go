@@ -58,13 +58,6 @@ func (c *comparison) notes() []string {
 			doubtful = append(doubtful, fmt.Sprintf("%s holds effects of %s, of which there is no operation: all of them count as not_ours", fileName(c.o.EffectsName, "effects"), system))
 		}
 	}
-	for at := range c.in.facts.places {
-		system := systemOf(c.policies[at.brief], at.brief.source)
-		if at.account != "" && c.heard[system] && !c.in.facts.shown[recon.EffectIdentity{System: system, Account: at.account, Mode: at.mode}] {
-			doubtful = append(doubtful, fmt.Sprintf("%s has no effect of %s, account %s, mode %s: if it should have, its export is not in the file, and what is missing there proves nothing",
-				fileName(c.o.EffectsName, "effects"), at.brief.source, at.account, at.mode))
-		}
-	}
 	slices.Sort(doubtful)
 	return append(notes, slices.Compact(doubtful)...)
 }
@@ -139,29 +132,40 @@ func (p parties) tell(f recon.Finding) CompareFinding {
 	return t
 }
 
-// unseen tells of sources that operations name and of which nothing was read. An
-// empty place and a file that was not exported look the same.
+// silence says why the effects of operations in one place cannot be told from what was not
+// exported; empty where they can. An empty place and a file that was not exported look the
+// same, and so do a kind of which there was none and one that the file does not show.
+func (c *comparison) silence(at briefPlace) string {
+	p := c.policies[at.brief]
+	system := systemOf(p, at.brief.source)
+	place := recon.EffectIdentity{System: system, Account: at.account, Mode: at.mode}
+	switch why := unshown(c.o.EffectsFormat, p.Effect); {
+	case why != "":
+		return why
+	case !c.heard[system]:
+		return "empty"
+	case at.account != "" && !c.in.facts.shown[place]:
+		return fmt.Sprintf("account %s in %s mode is empty", at.account, at.mode)
+	case p.Effect == "":
+		return fmt.Sprintf("no effect says what %s makes; name it in a configuration (`effect`)", at.brief.action)
+	case c.o.EffectsFormat == nil && !c.in.facts.made[systemKind{system, p.Effect}]:
+		return fmt.Sprintf("there is no %s in the file, so it may not show them", recon.Noun(p.Effect))
+	}
+	return ""
+}
+
+// unseen tells of what operations name and of which nothing was read.
 func (c *comparison) unseen() []CompareUnseen {
-	type silence struct {
-		source recon.SourceName
-		why    string
-	}
-	silent := map[silence]bool{}
-	for b, p := range c.policies {
-		if why := unshown(c.o.EffectsFormat, p.Effect); why != "" {
-			silent[silence{b.source, why}] = true
-		} else if !c.heard[systemOf(p, b.source)] {
-			silent[silence{b.source, "empty"}] = true
-		}
-	}
 	unseen := []CompareUnseen{}
-	for s := range silent {
-		unseen = append(unseen, CompareUnseen{Source: s.source, From: c.window.From.In(c.o.Zone), To: c.window.To.In(c.o.Zone), Why: s.why})
+	for at := range c.in.facts.places {
+		if why := c.silence(at); why != "" {
+			unseen = append(unseen, CompareUnseen{Source: at.brief.source, From: c.window.From.In(c.o.Zone), To: c.window.To.In(c.o.Zone), Why: why})
+		}
 	}
 	slices.SortFunc(unseen, func(a, b CompareUnseen) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Why, b.Why))
 	})
-	return unseen
+	return slices.Compact(unseen)
 }
 
 // happened gives the operations of the window that are open in the record and were done,

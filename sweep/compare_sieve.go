@@ -23,18 +23,20 @@ type sieve struct {
 	theirs     *hashed
 	operations rowsOf[operationRow]
 	effects    rowsOf[effectRow]
-	byID       *finder // of operations, and so are the next two
-	byKey      *finder
-	byEffectID *finder
-	owner      []int32 // by effect: the operation that it names, or -1
-	linked     []int32 // by operation: how many effects name it
-	facts      compareFacts
-	naturals   bool            // some effect has a natural reference
-	whose      tableOwner      // of effects in a table
-	made       map[string]bool // kinds that actions make; other rows of a table are set aside
-	told       compareInput    // what reading a table of effects told
-	notes      []string        // and one of operations
-	repeated   map[uint64]bool // ids of effects that several lines tell of
+	// What several operations bear says nothing of any.
+	sharedKeys, sharedEffectIDs map[uint64]bool
+	byID                        *finder // of operations, and so are the next two
+	byKey                       *finder
+	byEffectID                  *finder
+	owner                       []int32 // by effect: the operation that it names, or -1
+	linked                      []int32 // by operation: how many effects name it
+	facts                       compareFacts
+	naturals                    bool            // some effect has a natural reference
+	whose                       tableOwner      // of effects in a table
+	made                        map[string]bool // kinds that actions make; other rows of a table are set aside
+	told                        compareInput    // what reading a table of effects told
+	notes                       []string        // and one of operations
+	repeated                    map[uint64]bool // ids of effects that several lines tell of
 }
 
 // sieveBoth reads what a comparison needs of files that can be read again.
@@ -140,7 +142,8 @@ func (s *sieve) eachEffect(ctx context.Context, take func(line int, e *recon.Eff
 
 // learn collects the facts of both files.
 func (s *sieve) learn() {
-	f := compareFacts{places: s.places(), systems: map[string]bool{}, shown: s.shown(), plain: s.plain}
+	f := compareFacts{places: s.places(), systems: map[string]bool{}, plain: s.plain}
+	f.shown, f.made = s.shown()
 	for _, name := range s.theirs.systems.values[1:] {
 		f.systems[name] = true
 	}
@@ -164,20 +167,21 @@ func (s *sieve) places() map[briefPlace]bool {
 	return places
 }
 
-// shown gives the accounts and modes of which there is an effect.
-func (s *sieve) shown() map[recon.EffectIdentity]bool {
-	shown := map[recon.EffectIdentity]bool{}
-	type at struct{ system, place uint32 }
+// shown gives the accounts and modes, and the kinds, of which there is an effect.
+func (s *sieve) shown() (map[recon.EffectIdentity]bool, map[systemKind]bool) {
+	shown, made := map[recon.EffectIdentity]bool{}, map[systemKind]bool{}
+	type at struct{ system, place, kind uint32 }
 	seen := map[at]bool{}
 	for i := range int32(s.effects.n) {
 		r := s.effects.at(i)
-		if k := (at{r.system, r.place}); !seen[k] {
+		if k := (at{r.system, r.place, r.kind}); !seen[k] {
 			seen[k] = true
 			a := s.theirs.accounts.values[r.place]
 			shown[recon.EffectIdentity{System: s.theirs.systems.values[r.system], Account: a.Account, Mode: a.Mode}] = true
+			made[systemKind{s.theirs.systems.values[r.system], s.theirs.kinds.values[r.kind]}] = true
 		}
 	}
-	return shown
+	return shown, made
 }
 
 // learnAgain completes the facts from what was read in full, where lines of one effect are

@@ -153,8 +153,8 @@ func TestCompareSorts(t *testing.T) {
 			classes{"conflict": 1}, classes{"conflict": 1}, []string{"conflict proof [op_1] [re_1]"}},
 		{"a failed one with two effects as duplicate, and tells both", lines(op("op_1", "failed", "")), lines(eff("re_1", "completed", ours), eff("re_2", "completed", ours)),
 			classes{"duplicate": 1}, classes{"matched": 1, "duplicate": 1}, []string{"conflict proof [op_1] [re_1 re_2]", "duplicate proof [op_1] [re_1 re_2]"}},
-		{"an effect of another mode as not ours", lines(op("op_1", "failed", "")), lines(eff("re_1", "completed", ours+`,"mode":"test"`)),
-			classes{"failed": 1}, classes{"not_ours": 1}, nil},
+		{"an effect of another mode as not ours, and the mode as unseen", lines(op("op_1", "failed", "")), lines(eff("re_1", "completed", ours+`,"mode":"test"`)),
+			classes{"unseen": 1}, classes{"not_ours": 1}, nil},
 		{"an effect that follows from another as explained", lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", ours), eff("re_2", "completed", `,"caused_by":"re_1"`)),
 			classes{"matched": 1}, classes{"matched": 1, "explained": 1}, nil},
 		{"a charge made twice and refunded once as matched", lines(charge("")), lines(paid("ch_1"), paid("ch_2"), back("re_1", `,"parent":"ch_2","amount":4200,"currency":"EUR"`)),
@@ -198,19 +198,14 @@ func TestASourceOfWhichNothingWasReadIsUnseen(t *testing.T) {
 // A file that was not exported and a file of something else look like what did not happen.
 func TestWhatTheFilesMayLackIsSaid(t *testing.T) {
 	t.Parallel()
-	at := func(account string) string { return fmt.Sprintf(`,"account":%q`, account) }
-	ours, theirs := lines(op("op_1", "succeeded", at("acct_1")), op("op_2", "succeeded", at("acct_2"))), lines(eff("re_1", "completed", `,"reference":"op_1"`+at("acct_1")))
-	silent := "effects.jsonl has no effect of stripe, account acct_2, mode live: if it should have, its export is not in the file, and what is missing there proves nothing"
+	theirs := lines(eff("re_1", "completed", `,"reference":"op_1"`))
 	early := func(o *sweep.CompareOptions) { o.Now = time.Date(2026, 3, 10, 10, 0, 0, 0, time.UTC) }
-	piped := func(o *sweep.CompareOptions) { o.Effects = io.MultiReader(o.Effects) }
 	tests := map[string]struct {
 		ours, theirs string
 		change       func(*sweep.CompareOptions)
 		want         []string
 	}{
-		"an account without effects":          {ours: ours, theirs: theirs, want: []string{silent}},
-		"an account without effects, by pipe": {ours: ours, theirs: theirs, change: piped, want: []string{silent}},
-		"a source without effects is unseen":  {ours: lines(op("op_1", "succeeded", "")), theirs: ""},
+		"a source without effects is unseen": {ours: lines(op("op_1", "succeeded", "")), theirs: ""},
 		"effects of another source": {ours: lines(op("op_1", "succeeded", "")), theirs: strings.ReplaceAll(theirs, `"stripe"`, `"strip"`), want: []string{
 			"effects.jsonl holds effects of strip, of which there is no operation: all of them count as not_ours"}},
 		"no operations": {ours: "", theirs: theirs, want: []string{
@@ -230,6 +225,78 @@ func TestWhatTheFilesMayLackIsSaid(t *testing.T) {
 				t.Errorf("notes (-want +got):\n%s", diff)
 			}
 		})
+	}
+}
+
+// Absence of evidence closes nothing: what is not in a file that does not show its place, or
+// its kind, is unseen and not missing.
+func TestWhatAFileDoesNotShowIsUnseen(t *testing.T) {
+	t.Parallel()
+	ours := func(id, action, more string) string {
+		return strings.Replace(op(id, "succeeded", more), "refund.create", action, 1)
+	}
+	theirs := func(id, kind, more string) string {
+		return strings.Replace(eff(id, "completed", more), `"kind":"refund"`, fmt.Sprintf(`"kind":%q`, kind), 1)
+	}
+	tests := map[string]struct {
+		ours, theirs string
+		operations   classes
+		why          []string
+	}{
+		"an account without lines": {
+			lines(ours("op_1", "refund.create", `,"account":"acct_1"`), ours("op_2", "refund.create", `,"account":"acct_2"`)), lines(theirs("re_1", "refund", `,"reference":"op_1","account":"acct_1"`)),
+			classes{"matched": 1, "unseen": 1}, []string{"account acct_2 in live mode is empty"}},
+		"a mode without lines": {
+			lines(ours("op_1", "refund.create", ""), ours("op_2", "refund.create", `,"mode":"test"`)), lines(theirs("re_1", "refund", `,"reference":"op_1"`)),
+			classes{"matched": 1, "unseen": 1}, []string{"account default in test mode is empty"}},
+		"a payout in a file of refunds": {
+			lines(ours("op_1", "refund.create", ""), ours("op_2", "payout.create", "")), lines(theirs("re_1", "refund", `,"reference":"op_1"`)),
+			classes{"matched": 1, "unseen": 1}, []string{"no effect says what payout.create makes; name it in a configuration (`effect`)"}},
+		"an action of another name that some effect names is known": {
+			lines(ours("op_1", "money.send", ""), ours("op_2", "money.send", "")), lines(theirs("tr_1", "transfer", `,"reference":"op_1"`)),
+			classes{"matched": 1, "missing": 1}, nil},
+		"and so it is by key": {
+			lines(ours("op_1", "money.send", `,"key":"k1"`), ours("op_2", "money.send", "")), lines(theirs("tr_1", "transfer", `,"key":"k1"`)),
+			classes{"matched": 1, "missing": 1}, nil},
+		"and by the effect's id": {
+			lines(ours("op_1", "money.send", `,"effect_id":"tr_1"`), ours("op_2", "money.send", "")), lines(theirs("tr_1", "transfer", "")),
+			classes{"matched": 1, "missing": 1}, nil},
+		"a key that two bear names neither": {
+			lines(ours("op_1", "money.send", `,"key":"k1"`), ours("op_2", "letter.send", `,"key":"k1"`)), lines(theirs("tr_1", "transfer", "")),
+			classes{"unseen": 2}, []string{"no effect says what letter.send makes; name it in a configuration (`effect`)", "no effect says what money.send makes; name it in a configuration (`effect`)"}},
+		"an action that is named for what is there": {
+			lines(ours("op_1", "refund.create", "")), lines(theirs("re_1", "refund", "")),
+			classes{"missing": 1}, nil},
+	}
+	for name, tt := range tests {
+		for way, change := range map[string]func(*sweep.CompareOptions){"files": func(*sweep.CompareOptions) {}, "pipes": func(o *sweep.CompareOptions) { o.Effects = io.MultiReader(o.Effects) }} {
+			t.Run(name+", by "+way, func(t *testing.T) {
+				t.Parallel()
+				r := mustCompare(t, tt.ours, tt.theirs, change)
+				if diff := cmp.Diff(map[rules.Class]int(tt.operations), only(r.Classes.Operations)); diff != "" {
+					t.Errorf("classes (-want +got):\n%s", diff)
+				}
+				var why []string
+				for _, u := range r.Unseen {
+					why = append(why, u.Why)
+				}
+				if diff := cmp.Diff(tt.why, why); diff != "" {
+					t.Errorf("unseen (-want +got):\n%s", diff)
+				}
+			})
+		}
+	}
+}
+
+func TestAConfiguredKindOfWhichThereIsNoneIsUnseen(t *testing.T) {
+	t.Parallel()
+	p := recon.DefaultPolicy()
+	p.Action, p.Source, p.Effect = "refund.create", "stripe", "payout"
+	r := mustCompare(t, lines(op("op_1", "succeeded", "")), lines(eff("re_1", "completed", "")), func(o *sweep.CompareOptions) {
+		o.Policies = map[string]recon.Policy{p.Action: p}
+	})
+	if r.Classes.Operations[rules.ClassUnseen] != 1 || len(r.Unseen) != 1 || r.Unseen[0].Why != "there is no payout in the file, so it may not show them" {
+		t.Errorf("%v, %+v", only(r.Classes.Operations), r.Unseen)
 	}
 }
 
