@@ -41,6 +41,9 @@ func (n *Notifier) Find(ctx context.Context, m escalation.Message, root recon.Re
 		}
 		for _, x := range messages {
 			if x.Metadata.EventType == eventType && x.Metadata.EventPayload["notice"] == m.Notice {
+				if x.Timestamp == "" { // nobody could edit it, or answer to it
+					return recon.Receipt{}, false, n.fault("look back", errNoReceipt)
+				}
 				return recon.Receipt{Channel: channel, TS: x.Timestamp}, true, nil
 			}
 		}
