@@ -13,7 +13,7 @@ import (
 func newConfigCommand(a *app) *cobra.Command {
 	return group("config", "Check, show or write the configuration",
 		&cobra.Command{
-			Use: "check", Short: "Read the configuration and its secrets, and tell every fault with its line", Args: exactly(),
+			Use: "check", Short: "Read the configuration and its secrets, and tell every fault with its line, or what each action rests on", Args: exactly(),
 			RunE: a.verb(a.configCheck),
 		},
 		&cobra.Command{
@@ -37,15 +37,21 @@ func (a *app) configCheck(context.Context, []string) error {
 	}
 	r := c.Resolve()
 	answer := struct {
-		File    string   `json:"file"`
-		OK      bool     `json:"ok"`
-		Sources int      `json:"sources"`
-		Actions int      `json:"actions"`
-		Notes   []string `json:"notes"`
-	}{r.File, true, len(r.Sources), len(r.Actions), r.Notes}
+		File     string    `json:"file"`
+		OK       bool      `json:"ok"`
+		Sources  int       `json:"sources"`
+		Actions  int       `json:"actions"`
+		Notes    []string  `json:"notes"`
+		Footings []footing `json:"footings"`
+	}{r.File, true, len(r.Sources), len(r.Actions), r.Notes, footingsOf(c)}
 	return a.print(answer, func(w io.Writer) error {
 		for _, n := range answer.Notes {
 			if _, err := fmt.Fprintln(w, "note: "+n); err != nil {
+				return err
+			}
+		}
+		for _, f := range answer.Footings {
+			if _, err := fmt.Fprintf(w, "action: %s\n", f); err != nil {
 				return err
 			}
 		}

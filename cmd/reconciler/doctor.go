@@ -33,11 +33,7 @@ func (a *app) doctor(ctx context.Context, _ []string) error {
 	if err != nil {
 		return err
 	}
-	answer := doctorAnswer{Advice: []ledger.Advice{}, Actions: []footing{}}
-	for _, p := range c.Policies {
-		s, _ := c.Source(p.Source) // a configuration that loads names only sources that it has
-		answer.Actions = append(answer.Actions, footingOf(p, s.Sheet))
-	}
+	answer := doctorAnswer{Advice: []ledger.Advice{}, Actions: footingsOf(c)}
 	l, done, err := a.examine(ctx, c, &answer)
 	if err != nil {
 		return err
@@ -73,7 +69,7 @@ func (d doctorAnswer) text(w io.Writer) error {
 		fmt.Fprintf(&b, "%-8s %s: %s\n", v.Level, v.About, v.Text)
 	}
 	for _, f := range d.Actions {
-		fmt.Fprintf(&b, "action   %s at %s, %s: %s; %s; %s\n", f.Action, f.Source, f.Class, f.Keys, f.Lookup, f.NotFound)
+		fmt.Fprintf(&b, "action   %s\n", f)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
