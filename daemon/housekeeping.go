@@ -38,7 +38,7 @@ func (d *daemon) keepsHouse(l *ledger.Ledger) func(context.Context, sweep.Option
 			t, err = h.Run(ctx, o.Now())
 			return t, err
 		})
-		return told{changed: t.Any(), attrs: []any{"requests", t.Requests, "replies", t.Replies, "events", t.Events, "runs", t.Runs}}, err
+		return told{changed: t.Any(), attrs: []any{"requests", t.Requests, "replies", t.Replies, "events", t.Events, "runs", t.Runs, "old_runs", t.OldRuns}}, err
 	}
 }
 

@@ -5,12 +5,14 @@ import (
 	"time"
 )
 
-// dropSQL keeps what is still to be taken in, and what a person must still look at.
+// dropSQL keeps what is still to be taken in. What was given up is shown to people as long
+// after that: its next_try is when the last try ended.
 const dropSQL = `
 WITH old AS (
 	SELECT e.system, e.account, e.mode, e.id, e.blob_id
 	FROM reconciler.events e
-	WHERE e.tenant = $1 AND e.blob_id IS NOT NULL AND e.received_at < $2 AND e.state IN ('done', 'ignored')
+	WHERE e.tenant = $1 AND e.blob_id IS NOT NULL AND e.received_at < $2
+		AND (e.state IN ('done', 'ignored') OR e.state = 'failed' AND e.next_try < $2)
 	ORDER BY e.received_at
 	LIMIT $4
 ),
@@ -28,8 +30,8 @@ SELECT count(*) FROM told`
 
 const dropBatch = 1000
 
-// DropBytes drops the bytes of events that arrived before an instant and were taken in.
-// The events stay, with the hash of what they said. It returns how many were dropped.
+// DropBytes drops the bytes of events that arrived before an instant and were taken in, or
+// given up before it. The events stay, with the hash of what they said. It returns how many were dropped.
 func (s *Store) DropBytes(ctx context.Context, before, now time.Time) (int, error) {
 	total := 0
 	for {

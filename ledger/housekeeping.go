@@ -62,6 +62,32 @@ func (l *Ledger) CloseDeadRuns(ctx context.Context) (int, error) {
 	return l.tidy(ctx, "close dead runs", abandonSQL, now, takeOvers)
 }
 
+// Of every name the newest tick stays, by which replicas know what was run, and the newest
+// success, which the metrics tell. Audits and reports stay for ever: they are what a past
+// day was said to be.
+const dropRunsSQL = `
+WITH RECURSIVE ` + runNamesSQL + `, kept AS MATERIALIZED (
+	SELECT n.name,
+		(SELECT r.run_id FROM reconciler.runs r
+			WHERE r.tenant = $1 AND r.name = n.name AND r.outcome = 'done' ORDER BY r.started_at DESC LIMIT 1) AS done,
+		(SELECT r.run_id FROM reconciler.runs r
+			WHERE r.tenant = $1 AND r.name = n.name AND r.tick IS NOT NULL ORDER BY r.started_at DESC LIMIT 1) AS ticked
+	FROM names n WHERE n.name IS NOT NULL
+), old AS MATERIALIZED (
+	SELECT r.run_id FROM reconciler.runs r JOIN kept k ON k.name = r.name
+	WHERE r.tenant = $1 AND r.finished_at < $2 AND r.tallied AND r.name NOT LIKE 'audit/%' AND r.name NOT LIKE 'report%'
+		AND r.run_id IS DISTINCT FROM k.done AND r.run_id IS DISTINCT FROM k.ticked
+	ORDER BY r.finished_at
+	LIMIT $3
+)
+DELETE FROM reconciler.runs r USING old o WHERE r.tenant = $1 AND r.run_id = o.run_id`
+
+// DropRuns drops the rows of runs that ended before an instant, at most limit of them, and
+// says of how many.
+func (l *Ledger) DropRuns(ctx context.Context, before time.Time, limit int) (int, error) {
+	return l.tidy(ctx, "drop old runs", dropRunsSQL, stored(before), listLimit(limit))
+}
+
 // tidy runs a statement and says how many rows it changed.
 func (l *Ledger) tidy(ctx context.Context, op, sql string, args ...any) (int, error) {
 	ctx, cancel := bounded(ctx)

@@ -31,15 +31,17 @@ GROUP BY f.kind`
 const blindGaugesSQL = `
 SELECT s.source, s.blind_since FROM reconciler.source_state s WHERE s.tenant = $1 AND s.blind_since IS NOT NULL`
 
-// One step along the index for each name, instead of reading every run there was. A kept
-// report is no run that anybody misses.
-const runGaugesSQL = `
-WITH RECURSIVE names AS (
+// One step along the index for each name, instead of reading every run there was.
+const runNamesSQL = `names AS (
 	(SELECT r.name FROM reconciler.runs r WHERE r.tenant = $1 ORDER BY r.name LIMIT 1)
 	UNION ALL
 	SELECT (SELECT r.name FROM reconciler.runs r WHERE r.tenant = $1 AND r.name > n.name ORDER BY r.name LIMIT 1)
 	FROM names n WHERE n.name IS NOT NULL
-)
+)`
+
+// A kept report is no run that anybody misses.
+const runGaugesSQL = `
+WITH RECURSIVE ` + runNamesSQL + `
 SELECT n.name, (SELECT r.finished_at FROM reconciler.runs r
 	WHERE r.tenant = $1 AND r.name = n.name AND r.outcome = 'done' ORDER BY r.started_at DESC LIMIT 1)
 FROM names n WHERE n.name <> '` + reportRun + `'`

@@ -51,7 +51,7 @@ var grants = map[string][]string{
 		`GRANT INSERT ON reconciler.coverage TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE ON reconciler.matches TO reconciler_daemon`,
 		`GRANT INSERT, UPDATE, DELETE ON reconciler.allocations, reconciler.wanted TO reconciler_daemon`,
-		`GRANT DELETE ON reconciler.repeats TO reconciler_daemon`,
+		`GRANT DELETE ON reconciler.repeats, reconciler.runs TO reconciler_daemon`,
 		`REVOKE SELECT ON reconciler.schema_lock FROM reconciler_daemon`,
 	},
 	viewerRole: {

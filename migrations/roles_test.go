@@ -85,7 +85,7 @@ person_actions                -      -     s      s      s        s
 policies                      -      -     siu    s      s        s
 repeats                       -      -     sd     s      s        s
 repeats_repeat_id_seq         -      -     -      -      -        -
-runs                          -      -     siu    s      s        s
+runs                          -      -     siud   s      s        s
 schema_lock                   -      -     -      -      -        -
 schema_version                -      s     s      s      s        s
 schema_version_id_seq         -      -     -      -      -        -

@@ -15,6 +15,8 @@ const (
 	keepRequests = 7 * 24 * time.Hour
 	// keepBytes is how long what providers sent is kept as it came.
 	keepBytes = 30 * 24 * time.Hour
+	// keepRuns is how long it is kept what each run did, but for audits and reports.
+	keepRuns = 30 * 24 * time.Hour
 	// tidyBatch bounds one transaction of the housekeeping.
 	tidyBatch = 1000
 )
@@ -34,6 +36,7 @@ type Tidied struct {
 	Replies  int `json:"replies"`  // bytes of effects that were dropped
 	Events   int `json:"events"`   // bytes of events that were dropped
 	Runs     int `json:"runs"`     // of dead processes, closed
+	OldRuns  int `json:"old_runs"` // rows that were dropped
 }
 
 // Any reports whether anything was done.
@@ -58,6 +61,9 @@ func (h *Housekeeping) Run(ctx context.Context, now time.Time) (Tidied, error) {
 		{"bytes of events", &t.Events, func() (int, error) { return h.Inbox.DropBytes(ctx, before(keepBytes), now) }},
 		{"dead runs", &t.Runs, func() (int, error) { return h.Ledger.CloseDeadRuns(ctx) }},
 		{"tallies", new(int), func() (int, error) { return 0, h.Ledger.FoldTallies(ctx) }},
+		{"old runs", &t.OldRuns, func() (int, error) { // after they were counted
+			return all(ctx, func() (int, error) { return h.Ledger.DropRuns(ctx, now.Add(-keepRuns), tidyBatch) })
+		}},
 	}
 	var failed error
 	for _, p := range parts {

@@ -107,3 +107,37 @@ func TestHousekeepingGoesOnBatchByBatch(t *testing.T) {
 	h.tidied(0, monday, Tidied{Requests: 2500})
 	h.wantKept("after it", "requests 0", "replies 0", "events 0")
 }
+
+// Of runs that are long over, those stay that somebody still asks for: what audits found and
+// reports said, the newest tick, so that none is run again, and the newest success.
+func TestHousekeepingDropsWhatRunsDidLongAgo(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	const day = 24 * time.Hour
+	for id, r := range map[string]struct {
+		name, tick, outcome string
+		age                 time.Duration
+	}{
+		"first":     {"sweep/stripe-main", "t1", ledger.RunDone, 60 * day},
+		"abandoned": {"sweep/stripe-main", "t2 abandoned x", ledger.RunAbandoned, 55 * day},
+		"failed":    {"sweep/stripe-main", "t2", ledger.RunFailed, 50 * day},
+		"newest":    {"sweep/stripe-main", "t3", ledger.RunFailed, 45 * day},
+		"by hand":   {"sweep/stripe-main", "", ledger.RunDone, 40 * day},
+		"again":     {"sweep/stripe-main", "", ledger.RunFailed, 35 * day},
+		"young":     {"sweep/stripe-main", "", ledger.RunFailed, 29 * day},
+		"audit":     {"audit/stripe-main", "t1", ledger.RunDone, 400 * day},
+		"audit two": {"audit/stripe-main", "t2", ledger.RunDone, 399 * day},
+		"report":    {"report", "2025-01-01", ledger.RunDone, 400 * day},
+		"told":      {"report/day", "t1", ledger.RunDone, 400 * day},
+		"told two":  {"report/day", "t2", ledger.RunDone, 399 * day},
+	} {
+		h.exec(`INSERT INTO reconciler.runs (tenant, run_id, name, tick, holder, token, lease_until, heartbeat_at, started_at, finished_at, outcome)
+			VALUES ('default', $1, $2, nullif($3, ''), 'h', '', $4, $4, $4, $4, $5)`, id, r.name, r.tick, monday.Add(-r.age), r.outcome)
+	}
+	h.tidied(0, monday, Tidied{OldRuns: 4})
+	want := []string{"audit", "audit two", "by hand", "newest", "report", "told", "told two", "young"}
+	if diff := cmp.Diff(want, h.rows(`SELECT r.run_id FROM reconciler.runs r ORDER BY r.run_id`)); diff != "" {
+		t.Errorf("what is kept (-want +got):\n%s", diff)
+	}
+	h.tidied(0, monday, Tidied{})
+}
