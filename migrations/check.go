@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"io/fs"
+	"path"
 	"strconv"
 	"strings"
 
@@ -13,12 +14,16 @@ import (
 
 // Behind says that the database's schema is older than this program, or not there.
 type Behind struct {
-	Have, Want int64 // versions; Have is 0 when there is no schema
+	Have, Want int64  // versions; Have is 0 when there is no schema
+	Function   string // one that is missing at the wanted version; else empty
 }
 
 func (e *Behind) Error() string {
 	if e.Have == 0 {
 		return "the database has no reconciler schema: run `reconciler migrate up`"
+	}
+	if e.Function != "" {
+		return fmt.Sprintf("the database has no function reconciler.%s, which this program needs: run `reconciler migrate up`", e.Function)
 	}
 	return fmt.Sprintf("the database's schema is version %d and this program needs %d: run `reconciler migrate up`", e.Have, e.Want)
 }
@@ -38,8 +43,8 @@ type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// Check reports whether the database has exactly the schema that this program knows:
-// nil, *Behind or *Newer.
+// Check reports whether the database has exactly the schema that this program knows, and
+// every function of it: nil, *Behind or *Newer.
 func Check(ctx context.Context, conn Querier) error {
 	want, err := newest()
 	if err != nil {
@@ -57,7 +62,36 @@ func Check(ctx context.Context, conn Querier) error {
 	if err := conn.QueryRow(ctx, versionQuery).Scan(&have); err != nil {
 		return fmt.Errorf("read the schema's version: %w", err)
 	}
-	return compare(have, want)
+	if err := compare(have, want); err != nil {
+		return err
+	}
+	return checkFunctions(ctx, conn, want)
+}
+
+// checkFunctions finds what an earlier program of the same version did not know.
+func checkFunctions(ctx context.Context, conn Querier, version int64) error {
+	files, err := fs.Glob(FS, "functions/*.sql")
+	if err != nil {
+		return fmt.Errorf("list the functions: %w", err)
+	}
+	names := make([]string, 0, len(files))
+	for _, file := range files {
+		names = append(names, strings.TrimSuffix(path.Base(file), ".sql"))
+	}
+	var missing string
+	err = conn.QueryRow(ctx, `
+		SELECT coalesce(min(f.name), '')
+		FROM unnest($1::text[]) AS f (name)
+		WHERE NOT EXISTS (
+			SELECT FROM pg_proc p JOIN pg_namespace n ON n.oid = p.pronamespace
+			WHERE n.nspname = 'reconciler' AND p.proname = f.name)`, names).Scan(&missing)
+	switch {
+	case err != nil:
+		return fmt.Errorf("look for the schema's functions: %w", err)
+	case missing != "":
+		return &Behind{Have: version, Want: version, Function: missing}
+	}
+	return nil
 }
 
 const versionQuery = `SELECT coalesce(max(version_id), 0) FROM reconciler.schema_version WHERE is_applied`

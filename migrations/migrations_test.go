@@ -149,6 +149,13 @@ func TestCheckTellsSchemaThatIsNotThereOlderOrNewer(t *testing.T) {
 	must(t, migrations.Up(ctx, url))
 	must(t, migrations.Check(ctx, conn))
 
+	exec(t, conn, `DROP FUNCTION reconciler.receive_events`)
+	if err := migrations.Check(ctx, conn); !errors.As(err, &behind) || behind.Function != "receive_events" || !strings.Contains(err.Error(), "migrate up") {
+		t.Errorf("a function that an earlier program did not know: %v, want Behind with the next step", err)
+	}
+	must(t, migrations.Up(ctx, url))
+	must(t, migrations.Check(ctx, conn))
+
 	exec(t, conn, `INSERT INTO reconciler.schema_version (version_id, is_applied) VALUES (999, true)`)
 	for name, err := range map[string]error{
 		"check": migrations.Check(ctx, conn),
