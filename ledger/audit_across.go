@@ -143,9 +143,10 @@ func (l *Ledger) AuditFailed(ctx context.Context, s AuditScope, each func([]Fail
 		if other() {
 			err, group = each(group), nil
 		}
-		if len(group) < maxGroup {
-			group = append(group, f)
+		if len(group) == maxGroup {
+			group = group[:maxGroup-1] // the last one stays the latest
 		}
+		group = append(group, f)
 		f.Effect = recon.Effect{} // its slices belong to what was kept
 		return err
 	}, l.tenant, string(s.Source), stored(s.Window.From), stored(s.Window.To))
@@ -208,8 +209,9 @@ func (l *Ledger) AuditTotals(ctx context.Context, s AuditScope, each func(parent
 }
 
 // A finding that no operation's judgement ends is over when what it tells is no longer
-// so: an orphan that belongs to somebody or came to nothing, and operations of which at
-// most one still has an effect.
+// so: an orphan that belongs to somebody or came to nothing, operations of which at most
+// one still has an effect, and what keeps failing and parents' totals that were looked at
+// and not found again.
 const auditOverSQL = `
 SELECT f.fingerprint FROM reconciler.findings f
 JOIN reconciler.effects e ON e.tenant = $1 AND e.id = f.effect_ids[1] AND e.source = $2
@@ -221,14 +223,43 @@ SELECT f.fingerprint FROM reconciler.findings f
 WHERE f.tenant = $1 AND f.source = $2 AND f.kind = 'duplicate' AND f.certainty = 'suspected' AND f.state NOT IN ('settled', 'ended')
 	AND (SELECT count(DISTINCT e.owner) FROM reconciler.effects e
 		WHERE e.tenant = $1 AND e.owner = ANY (f.operation_ids) AND e.status IN ('in_flight', 'completed')) < 2
+UNION ALL
+SELECT f.fingerprint FROM reconciler.findings f
+WHERE f.tenant = $1 AND f.source = $2 AND f.state NOT IN ('settled', 'ended') AND f.fingerprint <> ALL ($3::text[])
+	AND (f.kind = 'failing' OR f.kind = 'mismatch' AND ` + ofParent + `)
 ORDER BY 1`
 
-// AuditOver gives the fingerprints of open orphans and suspected duplicates of a source
-// that are over.
-func (l *Ledger) AuditOver(ctx context.Context, source recon.SourceName) ([]string, error) {
+// ofParent says that a mismatch is of a parent's total and not of an operation.
+const ofParent = `f.operation_ids = '{}' AND f.observed @> '[{"field": "parent_total"}]'`
+
+const auditToldParentsSQL = `
+SELECT DISTINCT e.parent FROM reconciler.findings f
+JOIN reconciler.effects e ON e.tenant = $1 AND e.id = ANY (f.effect_ids) AND e.source = $2 AND e.parent IS NOT NULL
+WHERE f.tenant = $1 AND f.source = $2 AND f.kind = 'mismatch' AND f.state NOT IN ('settled', 'ended') AND ` + ofParent + `
+ORDER BY 1`
+
+// AuditToldParents gives the parents of which an open finding says that their total differs.
+func (l *Ledger) AuditToldParents(ctx context.Context, source recon.SourceName) ([]string, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	rows, err := l.pool.Query(ctx, auditOverSQL, l.tenant, string(source))
+	rows, err := l.pool.Query(ctx, auditToldParentsSQL, l.tenant, string(source))
+	if err != nil {
+		return nil, l.fault("read the parents that were told of", err)
+	}
+	parents, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return parents, l.fault("read the parents that were told of", err)
+}
+
+// AuditOver gives the fingerprints of open findings of a source that no operation's
+// judgement ends and that are over. Holding are those of what keeps failing, and of parents'
+// totals, that were found again; the others of these kinds are over.
+func (l *Ledger) AuditOver(ctx context.Context, source recon.SourceName, holding []string) ([]string, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	if holding == nil {
+		holding = []string{} // null would hold against every one
+	}
+	rows, err := l.pool.Query(ctx, auditOverSQL, l.tenant, string(source), holding)
 	if err != nil {
 		return nil, l.fault("look for findings that are over", err)
 	}

@@ -28,8 +28,10 @@ type Failure struct {
 
 // Failing tells of targets for which the same thing fails again and again. Each is one
 // finding that names the first three failures; how many there are by now stands in
-// what was observed, so that the 28th does not make a new finding.
-func Failing(failures []Failure) []recon.Finding {
+// what was observed, so that the 28th does not make a new finding. It is over once nothing
+// failed for as long as the three must be close to each other, up to the time until which
+// failures were looked for.
+func Failing(failures []Failure, until time.Time) []recon.Finding {
 	type subject struct {
 		source             recon.SourceName
 		kind, mode, target string
@@ -47,6 +49,9 @@ func Failing(failures []Failure) []recon.Finding {
 			return cmp.Or(a.Effect.CreatedAt.Compare(b.Effect.CreatedAt), cmp.Compare(a.Effect.ID, b.Effect.ID),
 				cmp.Compare(a.Effect.Account, b.Effect.Account), cmp.Compare(a.Effect.Mode, b.Effect.Mode))
 		})
+		if until.Sub(list[len(list)-1].Effect.CreatedAt) >= failingWithin {
+			continue
+		}
 		for i := 0; i+failingAfter <= len(list); i++ {
 			if list[i+failingAfter-1].Effect.CreatedAt.Sub(list[i].Effect.CreatedAt) < failingWithin {
 				findings = append(findings, failingFinding(s.target, list[i:]))

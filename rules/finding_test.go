@@ -128,23 +128,30 @@ func TestB58_TheSameFailureIsOneFindingThatCounts(t *testing.T) {
 		}
 		return list
 	}
-	if got := rules.Failing(fail(2, "sub:1")); len(got) != 0 {
+	soon := refund("re_1", after(27*24*time.Hour)).CreatedAt
+	if got := rules.Failing(fail(2, "sub:1"), soon); len(got) != 0 {
 		t.Errorf("two failures: %+v", got)
 	}
-	third, last := rules.Failing(fail(3, "sub:1")), rules.Failing(fail(28, "sub:1"))
+	third, last := rules.Failing(fail(3, "sub:1"), soon), rules.Failing(fail(28, "sub:1"), soon)
 	if len(third) != 1 || len(last) != 1 || third[0].Fingerprint() != last[0].Fingerprint() {
 		t.Fatalf("the 28th makes another finding: %+v, %+v", third, last)
 	}
 	if o := last[0].Observed; len(o) != 1 || o[0].Theirs != "28" {
 		t.Errorf("observed %+v", o)
 	}
-	if got := rules.Failing(append(fail(2, "sub:1"), fail(2, "sub:2")...)); len(got) != 0 {
+	if got := rules.Failing(append(fail(2, "sub:1"), fail(2, "sub:2")...), soon); len(got) != 0 {
 		t.Errorf("two targets: %+v", got)
 	}
 	apart := fail(3, "sub:1")
 	apart[2].Effect.CreatedAt = apart[0].Effect.CreatedAt.AddDate(0, 0, 30)
-	if got := rules.Failing(apart); len(got) != 0 {
+	if got := rules.Failing(apart, soon); len(got) != 0 {
 		t.Errorf("over more than a month: %+v", got)
+	}
+	last3 := fail(3, "sub:1")[2].Effect.CreatedAt
+	for days, want := range map[int]int{0: 1, 29: 1, 30: 0, 400: 0} {
+		if got := rules.Failing(fail(3, "sub:1"), last3.AddDate(0, 0, days)); len(got) != want {
+			t.Errorf("%d days after the last time: %+v", days, got)
+		}
 	}
 }
 

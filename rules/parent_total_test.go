@@ -55,7 +55,7 @@ func TestB58_TheFeesOfFailuresAreTold(t *testing.T) {
 		e.Fee = &fee
 		list = append(list, rules.Failure{Effect: e, Target: "sub:1"})
 	}
-	if f := rules.Failing(list)[0]; !contains(f.Reason, "The fees add up to 4.50 EUR.") {
+	if f := rules.Failing(list, list[0].Effect.CreatedAt)[0]; !contains(f.Reason, "The fees add up to 4.50 EUR.") {
 		t.Errorf("reason %q", f.Reason)
 	}
 }

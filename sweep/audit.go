@@ -32,7 +32,8 @@ type Accounts interface {
 	AuditFailed(ctx context.Context, s ledger.AuditScope, each func([]ledger.FailedEffect) error) error
 	Children(ctx context.Context, parents []string) ([]recon.Effect, error)
 	AuditTotals(ctx context.Context, s ledger.AuditScope, each func(parents []string) error) error
-	AuditOver(ctx context.Context, source recon.SourceName) ([]string, error)
+	AuditToldParents(ctx context.Context, source recon.SourceName) ([]string, error)
+	AuditOver(ctx context.Context, source recon.SourceName, holding []string) ([]string, error)
 }
 
 var _ Accounts = (*ledger.Ledger)(nil)
@@ -121,6 +122,7 @@ type audit struct {
 	explained map[recon.EffectIdentity]bool          // effects that gave back what was done once too often
 	counted   map[recon.EffectIdentity]bool          // effects that got their operation in this run
 	hints     map[recon.EffectIdentity][]recon.Match // what effects without owner could be
+	holding   []string                               // fingerprints of what keeps failing and of parents' totals, as they are
 	result    AuditResult
 	since     time.Time // the source is held without a break
 	opened    int       // findings that belong to no decision

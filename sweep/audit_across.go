@@ -33,8 +33,7 @@ func (u *audit) across(ctx context.Context) error {
 		return err
 	}
 	scope := u.scope()
-	scope.Window.To = u.span.listed.To
-	scope.Window.From = scope.Window.To.Add(-failingSince)
+	scope.Window = recon.Window{From: u.at.Add(-failingSince), To: u.at}
 	err = u.of.Accounts.AuditFailed(ctx, scope, func(list []ledger.FailedEffect) error { return u.failing(ctx, list) })
 	if err != nil {
 		return err
@@ -54,7 +53,9 @@ func (u *audit) totals(ctx context.Context, parents []string) error {
 			children = append(children, e)
 		}
 	}
-	return u.raise(ctx, rules.ParentTotals(children), nil, children)
+	findings := rules.ParentTotals(children)
+	u.holding = append(u.holding, prints(findings)...)
+	return u.raise(ctx, findings, nil, children)
 }
 
 // suspects looks at operations of one intent.
@@ -123,7 +124,8 @@ func (u *audit) failing(ctx context.Context, list []ledger.FailedEffect) error {
 			ids = append(ids, f.Operation)
 		}
 	}
-	findings := rules.Failing(failures)
+	findings := rules.Failing(failures, u.at)
+	u.holding = append(u.holding, prints(findings)...)
 	if len(findings) == 0 {
 		return nil
 	}
@@ -138,9 +140,20 @@ func (u *audit) failing(ctx context.Context, list []ledger.FailedEffect) error {
 	return u.raise(ctx, findings, ours, theirs)
 }
 
-// over ends findings that belong to no single operation and that no longer hold.
+// over ends findings that belong to no single operation and that no longer hold. What keeps
+// failing was looked at as a whole; parents that were told of are looked at again, wherever
+// their effects stand.
 func (u *audit) over(ctx context.Context) error {
-	ends, err := u.of.Accounts.AuditOver(ctx, u.out.Source)
+	parents, err := u.of.Accounts.AuditToldParents(ctx, u.out.Source)
+	if err != nil {
+		return err
+	}
+	for part := range slices.Chunk(parents, u.batchSize()) {
+		if err := u.totals(ctx, part); err != nil {
+			return err
+		}
+	}
+	ends, err := u.of.Accounts.AuditOver(ctx, u.out.Source, u.holding)
 	if err != nil {
 		return err
 	}

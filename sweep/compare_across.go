@@ -12,7 +12,7 @@ import (
 // findAcross tells what no single operation shows.
 func (c *comparison) findAcross() {
 	c.findings = append(c.findings, rules.SuspectedDuplicates(c.done())...)
-	c.findings = append(c.findings, rules.Failing(c.failures())...)
+	c.findings = append(c.findings, rules.Failing(c.failures(), c.in.facts.span.last)...)
 	c.findings = append(c.findings, rules.ParentTotals(c.children())...)
 }
 
