@@ -325,6 +325,7 @@ func readMarks(words []string) ([]Mark, error) {
 // its content into logs.
 func cut(s string) string {
 	const most = 40
+	s = Discreet(s)
 	for i := range s {
 		if i >= most {
 			return s[:i] + "…"

@@ -3,6 +3,8 @@ package files
 import (
 	"errors"
 	"fmt"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
 // Fault is what is wrong with a whole file. Nothing of the file counts then, because
@@ -42,6 +44,7 @@ func refuse(format string, args ...any) error { return refusal(fmt.Sprintf(forma
 // content into logs.
 func shown(s string) string {
 	const most = 40
+	s = recon.Discreet(s)
 	n := 0
 	for i := range s {
 		if n == most {
