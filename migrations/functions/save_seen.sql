@@ -2,12 +2,14 @@ CREATE OR REPLACE FUNCTION reconciler.save_seen(my_tenant text, look jsonb, effe
 LANGUAGE plpgsql VOLATILE AS $$
 -- Keeps what a look for one effect by its id brought, and who made it: on the command line
 -- it is the person's own process that asks. What was read just now replaces what was
--- observed earlier, and a change of it is kept. No object shows the key that it was made with:
--- only the feed tells that, and nothing takes it back.
+-- observed earlier, and a change of it is kept. It is merged as a sweep's read is: no object
+-- shows the key that it was made with, which only the feed tells, and a report alone may tell
+-- the fees, which stay what they were while the amount does.
 DECLARE
     k reconciler.looks := jsonb_populate_record(NULL::reconciler.looks, look - 'reply_hash');
     e reconciler.effects := jsonb_populate_record(NULL::reconciler.effects, effect);
     old reconciler.effects;
+    same_money boolean;
 BEGIN
     IF k.method IS DISTINCT FROM 'by_id' OR k.look_id IS NULL OR k.at > now + interval '5 minutes' OR k.at < now - interval '15 minutes' THEN
         PERFORM reconciler.refuse_input('approve: "look" must be a look by_id of the last 15 minutes', 'Look the effect up now.');
@@ -30,6 +32,7 @@ BEGIN
             WHERE old.id IS NOT NULL
             ON CONFLICT DO NOTHING;
     END IF;
+    same_money := old.amount IS NOT DISTINCT FROM e.amount AND old.currency IS NOT DISTINCT FROM upper(e.currency);
     INSERT INTO reconciler.effects AS x (tenant, system, account, mode, id, source, kind, status, amount, currency, parent,
             other_parents, target, reference, natural_reference, key, created_at, updated_at, fee, net, settlement_amount,
             settlement_currency, created_by, failure_reason, caused_by, parent_total, metadata, first_seen_at, seen_at, look_id)
@@ -39,8 +42,15 @@ BEGIN
             e.metadata, k.at, k.at, k.look_id)
         ON CONFLICT (tenant, system, account, mode, id) DO UPDATE
         SET status = excluded.status, amount = excluded.amount, currency = excluded.currency, parent = excluded.parent,
-            other_parents = excluded.other_parents, target = excluded.target, reference = excluded.reference, key = coalesce(excluded.key, x.key),
-            updated_at = excluded.updated_at, failure_reason = excluded.failure_reason, metadata = excluded.metadata,
+            other_parents = excluded.other_parents, target = excluded.target, reference = excluded.reference,
+            natural_reference = excluded.natural_reference, key = coalesce(excluded.key, x.key),
+            created_at = excluded.created_at, updated_at = excluded.updated_at,
+            fee = coalesce(excluded.fee, CASE WHEN same_money THEN x.fee END),
+            net = coalesce(excluded.net, CASE WHEN same_money THEN x.net END),
+            settlement_amount = coalesce(excluded.settlement_amount, CASE WHEN same_money THEN x.settlement_amount END),
+            settlement_currency = coalesce(excluded.settlement_currency, CASE WHEN same_money THEN x.settlement_currency END),
+            created_by = excluded.created_by, failure_reason = excluded.failure_reason, caused_by = excluded.caused_by,
+            parent_total = excluded.parent_total, metadata = excluded.metadata,
             needs_read = false, seen_at = excluded.seen_at, look_id = excluded.look_id
         WHERE x.seen_at <= excluded.seen_at;
 END $$;
