@@ -17,12 +17,16 @@ func TestAPersonsLookIsMergedAsASweepsIs(t *testing.T) {
 		Money: recon.Money{Minor: 1500, Currency: "EUR"}, CreatedAt: t0.Add(-time.Hour), Account: "acct_1", Mode: "live", CreatedBy: "support",
 		Key: "k-1", Fee: &fee, Net: &net, Settlement: recon.Money{Minor: 1600, Currency: "USD"}, NaturalReference: "INV-1", ParentTotal: &total, Target: "order:1"}
 	reads := map[string]func(*recon.Effect){
-		"silent":         func(e *recon.Effect) { e.Key, e.Fee, e.Net, e.Settlement = "", nil, nil, recon.Money{} },
-		"another amount": func(e *recon.Effect) { e.Key, e.Fee, e.Net, e.Settlement, e.Money.Minor = "", nil, nil, recon.Money{}, 1400 },
+		"silent": func(e *recon.Effect) { e.Key, e.Fee, e.Net, e.Settlement = "", nil, nil, recon.Money{} },
+		"another amount": func(e *recon.Effect) {
+			e.Key, e.Fee, e.Net, e.Settlement, e.Money.Minor = "", nil, nil, recon.Money{}, 1400
+		},
 		"bare": func(e *recon.Effect) {
 			e.Key, e.CreatedBy, e.NaturalReference, e.Target, e.ParentTotal, e.OtherParents = "", "", "", "", nil, nil
 		},
-		"failed": func(e *recon.Effect) { e.Key, e.Status, e.FailureReason, e.UpdatedAt = "", recon.EffectFailed, "lost", t0 },
+		"failed": func(e *recon.Effect) {
+			e.Key, e.Status, e.FailureReason, e.UpdatedAt = "", recon.EffectFailed, "lost", t0
+		},
 	}
 	for name, change := range reads {
 		t.Run(name, func(t *testing.T) {
