@@ -264,6 +264,7 @@ func (a *asking) table(ctx context.Context, t tx, k *kind) (*relation, error) {
 	r, err := describe(ctx, t, want)
 	if err == nil {
 		a.tables[k.Kind] = r
+		err = a.note(ctx, t, r, k.roles)
 	}
 	return r, err
 }

@@ -91,8 +91,7 @@ func tell(err error) (sources.Kind, error) {
 		return sources.Timeout, errors.New("no answer in time")
 	case errors.As(err, &unconnected), errors.As(err, &timeout):
 		return sources.Unavailable, errors.New("the server cannot be reached")
-	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), pgconn.SafeToRetry(err):
-		// The last are said of a connection that was closed before anything was sent.
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.Is(err, pgconn.ErrConnClosed), pgconn.SafeToRetry(err):
 		return sources.Unavailable, errors.New("the connection was lost")
 	}
 	return sources.Malformed, errors.New("the reply is not what PostgreSQL says")

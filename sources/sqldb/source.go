@@ -44,6 +44,7 @@ type Source struct {
 	limiter   *rate.Limiter
 	onRequest func(endpoint, code string)
 	memory    sources.Memory
+	seen      catalogue
 }
 
 // kind is one kind of effect, ready to be asked for and read.
@@ -57,6 +58,7 @@ var (
 	_ sources.Source  = (*Source)(nil)
 	_ sources.Lister  = (*Source)(nil)
 	_ sources.Witness = (*Source)(nil)
+	_ sources.Guarded = (*Source)(nil)
 )
 
 // New makes a source from settings whose secrets were read. It connects to nothing. The
@@ -142,12 +144,12 @@ func (s *Source) Probe(ctx context.Context) error {
 	defer a.close(ctx)
 	_, fault, err := a.do(ctx, request{name: "probe", run: func(ctx context.Context, tx tx) error {
 		for _, e := range s.settings.Effects {
-			if _, err := describe(ctx, tx, tableOf(e.Schema, e.Table, s.kinds[e.Kind].roles)); err != nil {
+			if _, err := a.table(ctx, tx, s.kinds[e.Kind]); err != nil {
 				return err
 			}
 		}
-		for _, w := range s.settings.Witnesses {
-			if _, err := describe(ctx, tx, tableOf(w.Schema, w.Table, w.Columns.roles())); err != nil {
+		for i := range s.settings.Witnesses {
+			if _, err := a.objects(ctx, tx, &s.settings.Witnesses[i]); err != nil {
 				return err
 			}
 		}

@@ -25,7 +25,8 @@ func tableOf(schema, name string, roles []role) table {
 // relation is a table as the catalogue shows it. Its names alone may stand in a statement.
 type relation struct {
 	schema, name string
-	view         bool
+	view         bool // or anything else that has no indexes of its own
+	writable     bool // by our role
 	columns      map[string]column
 }
 
@@ -34,12 +35,15 @@ type column struct {
 	name    string
 	kind    string // of its type, as format_type writes it; a domain's base type
 	notNull bool
+	indexed bool // it is the first of an index over all rows
 }
 
 // describeSQL gives a table's columns, by names that are parameters.
 const describeSQL = `
-SELECT n.nspname::text, c.relname::text, c.relkind NOT IN ('r', 'p'), a.attname::text,
-	pg_catalog.format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END, NULL), a.attnotnull
+SELECT n.nspname::text, c.relname::text, c.relkind NOT IN ('r', 'p', 'm'),
+	pg_catalog.has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE'), a.attname::text,
+	pg_catalog.format_type(CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END, NULL), a.attnotnull,
+	EXISTS (SELECT FROM pg_catalog.pg_index i WHERE i.indrelid = c.oid AND i.indisvalid AND i.indpred IS NULL AND i.indkey[0] = a.attnum)
 FROM pg_catalog.pg_class c
 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0 AND NOT a.attisdropped
@@ -54,7 +58,7 @@ func describe(ctx context.Context, t tx, want table) (*relation, error) {
 	}
 	r := &relation{columns: map[string]column{}}
 	var c column
-	_, err = pgx.ForEachRow(rows, []any{&r.schema, &r.name, &r.view, &c.name, &c.kind, &c.notNull}, func() error {
+	_, err = pgx.ForEachRow(rows, []any{&r.schema, &r.name, &r.view, &r.writable, &c.name, &c.kind, &c.notNull, &c.indexed}, func() error {
 		r.columns[c.name] = c
 		return nil
 	})

@@ -91,7 +91,7 @@ func (a *asking) testify(ctx context.Context, w *WitnessSettings, batch []source
 	var rel *relation
 	var objects map[string][]object
 	made, fault, err := a.do(ctx, request{name: "SELECT witness " + w.Name, behind: w.Lag.Std(), run: func(ctx context.Context, t tx) (err error) {
-		if rel, err = describe(ctx, t, tableOf(w.Schema, w.Table, w.Columns.roles())); err == nil {
+		if rel, err = a.objects(ctx, t, w); err == nil {
 			objects, err = w.find(ctx, t, rel, asked)
 		}
 		return err
@@ -168,6 +168,15 @@ func (a *asking) hear(w *WitnessSettings, rel *relation, objects map[string][]ob
 	return []recon.EffectIdentity{{System: a.sheet.System, ID: name}}, nil
 }
 
+// objects gives the table of a witness as the catalogue shows it.
+func (a *asking) objects(ctx context.Context, t tx, w *WitnessSettings) (*relation, error) {
+	rel, err := describe(ctx, t, tableOf(w.Schema, w.Table, w.Columns.roles()))
+	if err == nil {
+		err = a.note(ctx, t, rel, []role{w.by()})
+	}
+	return rel, err
+}
+
 // find reads the objects, by the value under which each is found.
 func (w *WitnessSettings) find(ctx context.Context, t tx, rel *relation, asked []sources.Question) (map[string][]object, error) {
 	by, roles := w.by(), w.Columns.roles()
@@ -191,7 +200,7 @@ func (w *WitnessSettings) find(ctx context.Context, t tx, rel *relation, asked [
 	if err != nil {
 		return nil, err
 	}
-	list, err := w.objects(rows, rel, roles)
+	list, err := w.read(rows, rel, roles)
 	if err != nil {
 		return nil, err
 	}
@@ -202,8 +211,8 @@ func (w *WitnessSettings) find(ctx context.Context, t tx, rel *relation, asked [
 	return objects, nil
 }
 
-// objects reads rows. What one of them cannot say is that one's fault alone.
-func (w *WitnessSettings) objects(rows pgx.Rows, rel *relation, roles []role) ([]object, error) {
+// read reads rows. What one of them cannot say is that one's fault alone.
+func (w *WitnessSettings) read(rows pgx.Rows, rel *relation, roles []role) ([]object, error) {
 	list, err := records(rows, rel, roles)
 	if err != nil {
 		return nil, err
