@@ -265,6 +265,24 @@ func TestStoringWaitsForTheDiskAlsoWhereTheDatabaseDoesNot(t *testing.T) {
 	}
 }
 
+func TestARepeatOfWhatIsOverIsWorkedOnNoMore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.receive(inbox.Delivery{Event: event("evt_done"), At: t0}, inbox.Delivery{Event: event("evt_ignored"), At: t0, Foreign: true})
+	w.finish(t0, inbox.Ending{Of: w.take(t0, 10)[0]})
+	later := t0.Add(time.Hour)
+	for range 2 {
+		for _, r := range w.receive(inbox.Delivery{Event: event("evt_done"), At: later}, inbox.Delivery{Event: event("evt_ignored"), At: later}) {
+			if r != inbox.Repeated {
+				t.Errorf("a repeat is %s", r)
+			}
+		}
+	}
+	if taken := w.take(later, 10); len(taken) != 0 {
+		t.Errorf("worked on again: %+v", taken)
+	}
+}
+
 func TestEventsAreTakenOnceAndComeBackWhenTheirTakerDied(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -439,6 +439,16 @@ func TestAProposalIsAboutWhatWasObserved(t *testing.T) {
 	}
 }
 
+func TestWhatIsAboveTheLimitTakesTwoAndTheLimitItselfOne(t *testing.T) {
+	t.Parallel()
+	for limit, outcome := range map[int64]ledger.PersonOutcome{4199: ledger.PersonProposed, 4200: ledger.PersonDone, 4201: ledger.PersonDone} {
+		w := newDesk(t, map[string]int64{"EUR": limit, "USD": 1})
+		o := w.seed("op", in(recon.ManualReview))
+		f := w.raise(recon.FindUnresolved, []recon.OperationID{o.ID})
+		w.want("ana", ledger.PersonAction{Finding: f.ID, Verb: recon.DidNotHappen}, outcome)
+	}
+}
+
 func TestAcknowledgementsExpireAndSnoozesWakeUp(t *testing.T) {
 	t.Parallel()
 	w := newDesk(t, nil)
