@@ -20,6 +20,8 @@ type check struct {
 // stand in judgeOne, those of single moments where the world sees them.
 var checks = []check{
 	{"one key per operation for ever", keysAreApart},
+	{"one effect belongs to one operation", ownersAreOne},
+	{"what people adopt is theirs", adoptedIsThere},
 	{"nothing open without a plan", openIsPlanned},
 	{"nothing overdue", nothingOverdue},
 	{"evidence is never changed", chainsHold},
@@ -37,6 +39,39 @@ func keysAreApart(_ *World, a books) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("%s and %s have the key %s", id, other, o.Key))
 		}
 		seen[key] = id
+	}
+	return wrong
+}
+
+// ownersAreOne holds that what the ledger stores as an operation's effect is no other one's,
+// and is there at the provider.
+func ownersAreOne(w *World, a books) (wrong []string) {
+	deeds := map[string]*deed{}
+	for _, d := range w.book.all() {
+		deeds[string(d.source)+"/"+d.id] = d
+	}
+	owner := map[string]recon.OperationID{}
+	for id, o := range a.ops {
+		if o.EffectID == "" {
+			continue
+		}
+		key := string(o.Source) + "/" + o.EffectID
+		if other, taken := owner[key]; taken {
+			wrong = append(wrong, fmt.Sprintf("%s is that of %s and of %s", key, id, other))
+		}
+		owner[key] = id
+		if d := deeds[key]; d == nil || d.op != "" && d.op != id {
+			wrong = append(wrong, fmt.Sprintf("%s has %s, which in truth is %+v", id, key, d))
+		}
+	}
+	return wrong
+}
+
+func adoptedIsThere(w *World, a books) (wrong []string) {
+	for id, effect := range w.adopted {
+		if o := a.ops[id]; o.State != recon.Succeeded || o.EffectID != effect {
+			wrong = append(wrong, fmt.Sprintf("%s was made for %s, and is %s with %q", id, effect, o.State, o.EffectID))
+		}
 	}
 	return wrong
 }

@@ -48,8 +48,8 @@ func (w *World) judgeFindings(a books) {
 	for _, name := range sourceNames {
 		key := about{recon.FindBlind, string(name)}
 		may[key] = w.couldBeBlind(name)
-		if w.blindFor[name] >= 45*time.Minute {
-			must[key] = fmt.Sprintf("blind for %s", w.blindFor[name])
+		if w.downFor[name] >= 45*time.Minute {
+			must[key] = fmt.Sprintf("every look was blind for %s of an outage", w.downFor[name])
 		}
 	}
 	w.planted = len(must)

@@ -20,9 +20,10 @@ type knowledge struct {
 	outages   map[recon.SourceName][]recon.Window
 	blind     map[recon.SourceName]time.Time // since when every look was blind
 	blindFor  map[recon.SourceName]time.Duration
-	events    int // taken in
-	reported  int // days
-	planted   int // findings that the truth demands
+	downFor   map[recon.SourceName]time.Duration // the same, within an outage
+	events    int                                // taken in
+	reported  int                                // days
+	planted   int                                // findings that the truth demands
 	wrong     []string
 	audit     map[recon.SourceName]sweep.AuditResult // the last one
 }
@@ -32,7 +33,8 @@ func newKnowledge() knowledge {
 		doubt: map[recon.OperationID]time.Time{}, bySender: map[recon.OperationID]recon.State{}, succeeded: map[recon.OperationID]bool{},
 		person: map[recon.OperationID]recon.Verb{}, adopted: map[recon.OperationID]string{},
 		outages: map[recon.SourceName][]recon.Window{}, blind: map[recon.SourceName]time.Time{}, blindFor: map[recon.SourceName]time.Duration{},
-		audit: map[recon.SourceName]sweep.AuditResult{},
+		downFor: map[recon.SourceName]time.Duration{},
+		audit:   map[recon.SourceName]sweep.AuditResult{},
 	}
 }
 
@@ -124,7 +126,19 @@ func (w *World) looked(name recon.SourceName) func(recon.Look) {
 			w.blind[name] = now
 		}
 		w.blindFor[name] = max(w.blindFor[name], now.Sub(w.blind[name]))
+		for _, o := range w.outages[name] {
+			if o.Contains(now) { // then no other look of the same answer can have seen
+				w.downFor[name] = max(w.downFor[name], now.Sub(lastOf(w.blind[name], o.From)))
+			}
+		}
 	}
+}
+
+func lastOf(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // probed is told of every probe of a source that is down.

@@ -38,9 +38,16 @@ func (w *World) decide(ctx context.Context, f ledger.FindingRow) error {
 	today := int(w.clock.Now().Sub(epoch) / day)
 	switch mood := (i.n + len(f.Effects) + today) % 5; {
 	case f.Kind == recon.FindBlind, mood == 0:
-		return w.say(ctx, "ana", ledger.PersonAction{Finding: f.ID, Verb: recon.Acknowledge, Key: fmt.Sprint(f.ID, today)})
+		a := ledger.PersonAction{Finding: f.ID, Verb: recon.Acknowledge, Key: fmt.Sprint(f.ID, today)}
+		for range 1 + i.n%2 { // a click that is delivered twice
+			if _, err := w.say(ctx, "ana", a); err != nil {
+				return err
+			}
+		}
+		return nil
 	case mood == 1:
-		return w.say(ctx, "bob", ledger.PersonAction{Finding: f.ID, Verb: recon.Snooze, Until: w.clock.Now().Add(20 * time.Hour)})
+		_, err := w.say(ctx, "bob", ledger.PersonAction{Finding: f.ID, Verb: recon.Snooze, Until: w.clock.Now().Add(20 * time.Hour)})
+		return err
 	case mood == 2 && len(f.Operations) == 1 && f.Kind == recon.FindMissing:
 		if err := w.lie(ctx, f); err != nil {
 			return err
@@ -48,14 +55,14 @@ func (w *World) decide(ctx context.Context, f ledger.FindingRow) error {
 	}
 	a, settles := w.answer(f, i)
 	if !settles {
-		return w.say(ctx, "ana", ledger.PersonAction{Finding: f.ID, Verb: recon.CheckNow})
+		_, err := w.say(ctx, "ana", ledger.PersonAction{Finding: f.ID, Verb: recon.CheckNow})
+		return err
 	}
-	for _, who := range []string{"ana", "bob"} {
-		if err := w.say(ctx, who, a); err != nil {
-			return err
-		}
+	outcome, err := w.say(ctx, "ana", a)
+	if err == nil && outcome == ledger.PersonProposed {
+		_, err = w.say(ctx, "bob", a)
 	}
-	return nil
+	return err
 }
 
 // answer is what the truth says of a finding.
@@ -107,18 +114,19 @@ func (w *World) lie(ctx context.Context, f ledger.FindingRow) error {
 		}
 	}
 	w.tally.fault("wrong proposal of a person")
-	return w.say(ctx, "bob", ledger.PersonAction{Finding: f.ID, Verb: recon.Reject, Reason: "it did not"})
+	_, err := w.say(ctx, "bob", ledger.PersonAction{Finding: f.ID, Verb: recon.Reject, Reason: "it did not"})
+	return err
 }
 
 // say does one thing, and notes down what came of it.
-func (w *World) say(ctx context.Context, who string, a ledger.PersonAction) error {
+func (w *World) say(ctx context.Context, who string, a ledger.PersonAction) (ledger.PersonOutcome, error) {
 	answer, err := w.do(ctx, who, a)
 	if err != nil {
-		return err
+		return "", err
 	}
 	w.tally.person(answer.Outcome)
 	if answer.Outcome != ledger.PersonDone || !a.Verb.Settles() {
-		return nil
+		return answer.Outcome, nil
 	}
 	if answer.Operation != "" {
 		w.person[answer.Operation] = a.Verb
@@ -126,7 +134,7 @@ func (w *World) say(ctx context.Context, who string, a ledger.PersonAction) erro
 	if answer.Made != "" {
 		w.adopted[answer.Made] = answer.Effect
 	}
-	return nil
+	return answer.Outcome, nil
 }
 
 func (w *World) do(ctx context.Context, who string, a ledger.PersonAction) (ledger.PersonAnswer, error) {

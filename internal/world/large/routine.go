@@ -69,7 +69,7 @@ func (w *World) schedule(ctx context.Context) {
 		{reverifyDays, 4 * time.Hour, w.reverify},
 		{peopleDays, 9 * time.Hour, w.morning},
 		{sweepDays, 12 * time.Hour, w.sweepAll},
-		{[]int{1, 2, 3}, 0, w.vacuum},
+		{[]int{1}, 0, w.vacuum},
 	} {
 		for _, d := range daily.days {
 			if d < days {
@@ -164,6 +164,7 @@ func (w *World) mortally(what string, run func() error) error {
 	w.dying = 0
 	err := run()
 	if !w.doom.spare() {
+		w.dying = int(w.doom.left.Load()) + 1 // it got through; the next one goes on counting
 		return err
 	}
 	w.tally.fault("product died in a " + what)
@@ -189,7 +190,15 @@ func (w *World) reverify(ctx context.Context) error {
 		if len(due) == 0 {
 			continue
 		}
-		out, err := w.sweeps[name].Reverify(ctx, sweep.Options{Now: w.clock.Now, Tick: w.clock.Now().Format(time.RFC3339)})
+		var out sweep.Outcome
+		err = w.mortally("re-verification", func() (err error) {
+			out, err = w.sweeps[name].Reverify(ctx, sweep.Options{Now: w.clock.Now, Tick: w.clock.Now().Format(time.RFC3339)})
+			return err
+		})
+		if errors.Is(err, errDied) {
+			w.agenda.Plan(w.deadTill.Add(time.Second), func() error { return w.reverify(ctx) })
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -244,22 +253,27 @@ func (w *World) news(ctx context.Context) {
 	w.agenda.Plan(w.clock.Now().Truncate(tellEvery).Add(tellEvery), func() error { return w.tell(ctx) })
 }
 
-// tell plans who is told of what changed, and delivers until nothing is due.
+// tell plans who is told of what changed, and delivers until nothing is due. What the
+// workspace did not take is tried again an hour later.
 func (w *World) tell(ctx context.Context) error {
 	w.telling = false
-	planned, err := w.planner.Pass(ctx)
-	if err != nil {
-		return err
-	}
-	if planned > 0 {
-		w.news(ctx) // what was planned may wait for others that open with it
-	}
-	for {
-		n, err := w.deliver.Pass(ctx)
-		if err != nil || n == 0 {
+	planned, delivered := 0, 0
+	err := w.mortally("telling", func() (err error) {
+		if planned, err = w.planner.Pass(ctx); err != nil {
 			return err
 		}
+		for n := 1; n > 0 && err == nil; delivered += n {
+			n, err = w.deliver.Pass(ctx)
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, errDied) {
+		return err
 	}
+	if planned+delivered > 0 || err != nil {
+		w.news(ctx) // what was planned may wait for others that open with it
+	}
+	return nil
 }
 
 // collect puts the card provider's next posting on the agenda.

@@ -3,8 +3,10 @@ package large
 import (
 	"context"
 	"math/rand/v2"
+	"net/http"
 	"time"
 
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi/httpapitest"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
@@ -29,10 +31,11 @@ const (
 	deaf                           // nobody answers where events are posted
 	death                          // the product's next run dies at a statement
 	otherPolicy                    // a policy is changed
+	slackDown                      // the workspace loses requests and answers, and limits
 )
 
 func (k troubleKind) String() string {
-	return [...]string{"card provider down", "bank down", "bad reads", "endpoint away", "death of the product", "policy changed"}[k]
+	return [...]string{"card provider down", "bank down", "bad reads", "endpoint away", "death of the product", "policy changed", "Slack away"}[k]
 }
 
 // drawTroubles draws what befalls a world.
@@ -59,6 +62,9 @@ func drawTroubles(rng *rand.Rand, n nature) []trouble {
 	}
 	if rng.IntN(2) == 0 {
 		add(otherPolicy, within(0, busyDays*day), 0)
+	}
+	if rng.IntN(2) == 0 {
+		add(slackDown, within(0, busyDays*day), within(time.Hour, day))
 	}
 	return list
 }
@@ -96,7 +102,17 @@ func (t trouble) happen(ctx context.Context, w *World) error {
 		w.deaf = true
 		w.agenda.Plan(now.Add(t.long), func() error { w.deaf = false; return nil })
 	case death:
-		w.dying = 1 + t.size%60
+		w.dying = 1 + t.size%100
+	case slackDown:
+		kinds := []slacktest.Fault{
+			{LoseAnswer: true}, {LoseRequest: true}, {Status: http.StatusTooManyRequests, RetryAfter: 30 * time.Second}, {Status: http.StatusBadGateway},
+			{Error: "internal_error"},
+		}
+		for n, f := range kinds {
+			f.Method, f.After, f.Times = "chat.postMessage", n+t.size%3, 1
+			w.slack.Spoil(f)
+		}
+		w.agenda.Plan(now.Add(t.long), func() error { w.slack.Mend(); return nil })
 	case otherPolicy:
 		return w.applyPolicies(ctx, func(p *recon.Policy) {
 			p.UnresolvedAfter = recon.Duration(30 * time.Minute)

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"sync"
@@ -66,6 +67,7 @@ type runner struct {
 
 	mu     sync.Mutex // guards what follows and made
 	sum    large.Numbers
+	done   int
 	failed int
 }
 
@@ -73,6 +75,7 @@ func soak(ctx context.Context, o options) (failed int, err error) {
 	if o.operations < 1 || o.operations > large.MaxOperations {
 		return 0, fmt.Errorf("-operations %d: give a number between 1 and %d", o.operations, large.MaxOperations)
 	}
+	debug.SetGCPercent(400) // worlds are short, and there are two
 	began := time.Now()
 	r := &runner{options: o}
 	r.server, err = localpg.Start(ctx, localpg.Options{Throwaway: true})
@@ -128,6 +131,9 @@ func (r *runner) one(ctx context.Context, seed uint64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sum.Add(v.Numbers)
+	if r.done++; r.done%50 == 0 {
+		fmt.Fprintf(os.Stderr, "%d of %d worlds, %d went wrong\n", r.done, r.seeds, r.failed)
+	}
 	if len(v.Wrongs) == 0 {
 		return nil
 	}
