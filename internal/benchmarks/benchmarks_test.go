@@ -23,6 +23,18 @@ PASS
 ok  	example.com/sweep	31.2s
 `
 
+const peersSaid = `=== RUN   TestPeers
+    peers_test.go:56: 1000000 operations, as many effects, median of 3
+        wall s  CPU s  peak MiB  × DuckDB
+          0.95   1.20       380      1.19    reconciler compare
+          0.80      ?       486      1.00    DuckDB
+        budget of ours: 1.5 × DuckDB, 512 MiB
+--- PASS: TestPeers (9.00s)
+`
+
+const outageSaid = `    outage_test.go:109: few {calls:60 looks:60 blind:1 told:1 rows:190 said:1 over:1m0s}, many {calls:61 looks:60 blind:1 told:1 rows:200 said:1 over:1m0s}
+`
+
 func TestTheValuesOfABenchmarkAreReadByItsWholeName(t *testing.T) {
 	t.Parallel()
 	all := read(said)
@@ -61,12 +73,20 @@ func TestAPageSaysWhatWasMetAndWhatWasNot(t *testing.T) {
 	gone := row{what: "gone", budget: budget{bound: 1}, benchmark: "BenchmarkGone", measure: metric{reported: "ratio"}}
 	mute := row{what: "mute", budget: budget{bound: 1}, benchmark: "BenchmarkActing", measure: metric{reported: "lost"}}
 
+	logs := row{
+		what: "logged", budget: budget{bound: 2}, dir: "peers", test: "TestPeers", says: peersSay, env: "ROUNDS=1",
+		measure: metric{reported: "ratio"}, ours: metric{reported: "ours", unit: "s"}, limit: metric{reported: "duckdb", unit: "s"},
+	}
+	silent := row{what: "silent", test: "TestOutage", says: outageSays, measure: metric{reported: "calls"}}
+	outage := silent
+	outage.what, outage.budget = "outage", budget{bound: 200}
+
 	p := page{at: time.Date(2026, 3, 1, 23, 0, 0, 0, time.UTC), machine: machine{
 		cores: 2, processor: "Abacus", memory: 8 << 30, syncs: 1234.5, goVersion: "1.26.8", postgresql: "15.18"}}
 	for _, r := range []row{sweep, calls, acting, unexplained, atLeast, gone, mute} {
 		p.results = append(p.results, r.judge(said, ""))
 	}
-	p.results = append(p.results, gone.judge("", "x_test.go:1: no python"))
+	p.results = append(p.results, gone.judge("", "x_test.go:1: no python"), logs.judge(peersSaid, ""), silent.judge(said, ""), outage.judge(outageSaid, ""))
 	var out bytes.Buffer
 	p.write(&out)
 	for _, want := range []string{
@@ -76,12 +96,16 @@ func TestAPageSaysWhatWasMetAndWhatWasNot(t *testing.T) {
 		"| acting | 1,234,567 µs |  | 2.75 | ≤ 2.5 | **missed** |",
 		"| at least | 1,234,567 µs |  | 2.75 | ≥ 2.75 x | met |",
 		"| gone | | | | ≤ 1 | not measured |",
+		"| logged | 0.95 s | 0.8 s | 1.19 | ≤ 2 | met |",
+		"| silent | | | | ≤ 0 | not measured |",
+		"| outage |  |  | 61 | ≤ 200 | met |",
+		"ROUNDS=1 go -C peers test -vet=off -timeout=10m -count=1 -v -run='^TestPeers$' ./\n",
 		"* **acting** misses its budget: the disk is slow.", "* **acting**: measured at half.",
 		"* **acting again** misses its budget, and nobody has said why yet.",
 		"* **gone** was not measured: the command ran and measured nothing of this name.",
 		"* **gone** was not measured: x_test.go:1: no python.",
 		`* **mute** was not measured: the benchmark tells no "lost".`,
-		"go test -vet=off -run='^$' -timeout=10m -bench='^BenchmarkSweep$/^100000$' -benchtime=1x ./sweep\nROWS=1 go test",
+		"go test -vet=off -timeout=10m -run='^$' -bench='^BenchmarkSweep$/^100000$' -benchtime=1x ./sweep\nROWS=1 go test",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("the page does not say %q:\n%s", want, &out)
@@ -108,12 +132,12 @@ func TestEveryRowNamesABenchmarkThatIsThere(t *testing.T) {
 			}
 			text = append(text, one...)
 		}
-		name, _, _ := strings.Cut(r.benchmark, "/")
+		name, _, _ := strings.Cut(r.benchmark+r.test, "/")
 		if !regexp.MustCompile(`(?m)^func ` + name + `\(`).Match(text) {
 			t.Errorf("%s: there is no %s in %s", r.what, name, filepath.Join(r.dir, r.pkg))
 		}
 		for _, m := range []metric{r.measure, r.ours, r.limit} {
-			if m.reported != "" && m.reported != "ns/op" && !bytes.Contains(text, []byte(`"`+m.reported+`"`)) {
+			if r.test == "" && m.reported != "" && m.reported != "ns/op" && !bytes.Contains(text, []byte(`"`+m.reported+`"`)) {
 				t.Errorf("%s: nothing in %s reports %q", r.what, filepath.Join(r.dir, r.pkg), m.reported)
 			}
 		}

@@ -17,7 +17,11 @@ type row struct {
 	pkg       string // below it
 	benchmark string // its whole name, such as BenchmarkSweep/100000
 	times     string // -benchtime
-	env       string // variables before the command
+	// test and says stand in the place of a benchmark where a test measures: its name, and
+	// what it logs, with the values as named groups.
+	test string
+	says *regexp.Regexp
+	env  string // variables before the command
 
 	measure metric // what the budget holds
 	// ours and limit are what was measured on either side, where the benchmark tells.
@@ -59,8 +63,13 @@ func (r row) command() string {
 	if r.dir != "" {
 		words = append(words, "-C", r.dir)
 	}
-	words = append(words, "test", "-vet=off", "-run='^$'", "-timeout=10m", "-bench='"+pattern(r.benchmark)+"'", "-benchtime="+r.times, "./"+r.pkg)
-	return strings.Join(words, " ")
+	words = append(words, "test", "-vet=off", "-timeout=10m")
+	if r.test != "" {
+		words = append(words, "-count=1", "-v", "-run='^"+r.test+"$'")
+	} else {
+		words = append(words, "-run='^$'", "-bench='"+pattern(r.benchmark)+"'", "-benchtime="+r.times)
+	}
+	return strings.Join(append(words, "./"+r.pkg), " ")
 }
 
 // pattern picks exactly one benchmark: go matches each part of its name for itself.
@@ -79,6 +88,9 @@ func (r row) judge(output, failure string) result {
 		return out
 	}
 	values, found := read(output)[r.benchmark]
+	if r.test != "" {
+		values, found = r.logged(output)
+	}
 	switch _, measured := values[r.measure.reported]; {
 	case !found:
 		out.failure = "the command ran and measured nothing of this name"
@@ -114,6 +126,21 @@ func read(output string) map[string]map[string]float64 {
 		all[processors.ReplaceAllString(found[1], "")] = values
 	}
 	return all
+}
+
+// logged gives the values that a test logs, by the names of the groups.
+func (r row) logged(output string) (map[string]float64, bool) {
+	found := r.says.FindStringSubmatch(output)
+	values := map[string]float64{}
+	for i, name := range r.says.SubexpNames() {
+		if found == nil || name == "" {
+			continue
+		}
+		if v, err := strconv.ParseFloat(found[i], 64); err == nil {
+			values[name] = v
+		}
+	}
+	return values, found != nil
 }
 
 // of gives a metric's value, and false where the benchmark does not tell it.

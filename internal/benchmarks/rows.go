@@ -1,5 +1,14 @@
 package main
 
+import "regexp"
+
+var (
+	// peersSay is the table of `make peers`: ours first, DuckDB second.
+	peersSay = regexp.MustCompile(`× DuckDB\s*\n\s*(?P<ours>[\d.]+)\s+\S+\s+(?P<peak>[\d.]+)\s+(?P<ratio>[\d.]+) .*\n\s*(?P<duckdb>[\d.]+) `)
+	// outageSays is what the hour of outage with many operations came to.
+	outageSays = regexp.MustCompile(`many \{calls:(?P<calls>\d+) .*rows:(?P<rows>\d+) .*said:(?P<said>\d+)`)
+)
+
 // rows is every budget of speed.
 var rows = []row{
 	{
@@ -39,7 +48,7 @@ var rows = []row{
 	{
 		what:    "import of a CSV of 1 million rows",
 		against: "`COPY` and `INSERT ON CONFLICT` of the same rows",
-		budget:  budget{bound: 1.5}, pkg: "ledger", benchmark: "BenchmarkImportEffects/1000000", times: "3x",
+		budget:  budget{bound: 1.5}, pkg: "ledger", benchmark: "BenchmarkImportEffects/1000000", times: "2x",
 		measure: metric{reported: "ratio"}, ours: metric{reported: "s-ours", unit: "s"}, limit: metric{reported: "s-limit", unit: "s"},
 	},
 	{
@@ -47,6 +56,17 @@ var rows = []row{
 		against: "reading both files and decoding the JSON alone",
 		budget:  budget{bound: 2}, pkg: "sweep", benchmark: "BenchmarkCompare/lines/1000000", times: "3x",
 		measure: metric{reported: "x-decoding"}, ours: metric{reported: "s-ours", unit: "s"}, limit: metric{reported: "s-limit", unit: "s"},
+	},
+	{
+		what:    "comparison of 1 million with 1 million rows of CSV",
+		against: "DuckDB that reads the same files and joins them",
+		budget:  budget{bound: 1.5}, dir: "sweep/peers", test: "TestPeersFindTheSame", says: peersSay, env: "PEERS_ROWS=1000000 PEERS_ROUNDS=3",
+		measure: metric{reported: "ratio"}, ours: metric{reported: "ours", unit: "s"}, limit: metric{reported: "duckdb", unit: "s"},
+	},
+	{
+		what:   "memory of that comparison",
+		budget: budget{bound: 512, unit: "MiB"}, dir: "sweep/peers", test: "TestPeersFindTheSame", says: peersSay, env: "PEERS_ROWS=1000000 PEERS_ROUNDS=3",
+		measure: metric{reported: "peak", unit: "MiB"},
 	},
 	{
 		what:    "webhook intake, 16 clients",
@@ -86,5 +106,30 @@ var rows = []row{
 		what:   "memory of the process that catches up, until 100,000 are closed",
 		budget: budget{bound: 256, unit: "MiB"}, pkg: "cmd/reconciler", benchmark: "BenchmarkCatchUp/1000000", times: "1x",
 		measure: metric{reported: "MiB", unit: "MiB"},
+	},
+	{
+		what:   "first 1,000 operations closed after an outage that left 1 million unknown",
+		budget: budget{bound: 60, unit: "s"}, pkg: "cmd/reconciler", benchmark: "BenchmarkCatchUp/1000000", times: "1x",
+		measure: metric{reported: "s-first", unit: "s"},
+	},
+	{
+		what:   "memory of that catching up",
+		budget: budget{bound: 256, unit: "MiB"}, pkg: "cmd/reconciler", benchmark: "BenchmarkCatchUp/1000000", times: "1x",
+		measure: metric{reported: "MiB", unit: "MiB"},
+	},
+	{
+		what:   "provider calls of an hour of outage with 10,000 due operations (simulated time)",
+		budget: budget{bound: 200}, pkg: "sweep", test: "TestAnHourOfOutageIsFewCallsAndOneMessage", says: outageSays, env: "SOAK=1",
+		measure: metric{reported: "calls"},
+	},
+	{
+		what:   "new rows of that outage",
+		budget: budget{bound: 1000}, pkg: "sweep", test: "TestAnHourOfOutageIsFewCallsAndOneMessage", says: outageSays, env: "SOAK=1",
+		measure: metric{reported: "rows"},
+	},
+	{
+		what:   "messages of that outage",
+		budget: budget{bound: 1}, pkg: "sweep", test: "TestAnHourOfOutageIsFewCallsAndOneMessage", says: outageSays, env: "SOAK=1",
+		measure: metric{reported: "said"},
 	},
 }
