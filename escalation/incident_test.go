@@ -263,35 +263,37 @@ func TestB97_ManyChangesOfOneMessageAreOneAndNewAlarmsGoFirst(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	s.policy.FoldAt = 1000
-	type told struct {
-		o recon.Operation
-		f recon.Finding
+	const many = 120
+	all := map[recon.OperationID]recon.Finding{}
+	for i := range many {
+		o := s.lost(fmt.Sprint(i))
+		all[o.ID] = finding(o, recon.FindUnresolved)
+		s.pass(o.ID, []recon.Finding{all[o.ID]})
 	}
-	var all []told
-	for i := range 30 {
-		o, f := s.unresolved(fmt.Sprint(i))
-		all = append(all, told{o, f})
-	}
-	for range 3 {
+	s.plan()
+	s.wait(5 * time.Second) // whether others open with them
+	for range many/20 + 1 { // a pass delivers twenty
 		s.run()
 	}
+	want(t, "messages", len(s.slack.Messages(channel)), many)
 	before := len(s.slack.Calls())
-	for _, x := range all { // each changes three times and ends, before anything is sent
-		for _, theirs := range []string{"1", "2", "3"} {
-			changed := x.f
-			changed.Observed = []recon.Difference{{Field: "amount", Theirs: theirs}}
-			s.pass(x.o.ID, []recon.Finding{changed})
-			s.plan()
+	for _, theirs := range []string{"1", "2"} { // each changes twice and ends, before anything is sent
+		for id, f := range all {
+			f.Observed = []recon.Difference{{Field: "amount", Theirs: theirs}}
+			s.pass(id, []recon.Finding{f})
 		}
-		s.pass(x.o.ID, nil, x.f)
+		s.plan()
+	}
+	for id, f := range all {
+		s.pass(id, nil, f)
 	}
 	s.plan()
 	s.unresolved("new")
 	s.slack.Spoil(tooMany(10 * time.Second))
 	began := s.clock.now()
 	s.run()
-	want(t, "posted while it says to wait", len(s.slack.Messages(channel)), 30)
-	for range 5 {
+	want(t, "posted while it says to wait", len(s.slack.Messages(channel)), many)
+	for range 20 {
 		s.after(10 * time.Second)
 	}
 	calls := s.slack.Calls()[before:]
@@ -312,8 +314,8 @@ func TestB97_ManyChangesOfOneMessageAreOneAndNewAlarmsGoFirst(t *testing.T) {
 			t.Errorf("request %d: %s, which no change needs", i, c.Method)
 		}
 	}
-	if posts != 1 || edits != 30 {
-		t.Errorf("%d posts and %d changes, want 1 and 30", posts, edits)
+	if posts != 1 || edits != many {
+		t.Errorf("%d posts and %d changes, want 1 and %d", posts, edits, many)
 	}
 }
 
