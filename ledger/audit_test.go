@@ -101,6 +101,10 @@ func TestAuditTwinsGivesWhatMayBeOneIntent(t *testing.T) {
 	put("call2", "order:4", t0.Add(5*time.Hour), "run = 'r', tool_call = 'c'")
 	put("ref1", "order:5", t0.Add(-100*24*time.Hour), "reference = 'inv-1'")
 	put("ref2", "order:5", t0, "reference = 'inv-1'")
+	put("mail", "order:7", t0.Add(-100*24*time.Hour), "reference = 'ACME / RE-0042'")
+	put("portal", "order:7", t0, "reference = 'ＡＣＭＥ re 42'")
+	put("signs1", "order:8", t0.Add(-100*24*time.Hour), "reference = '--'")
+	put("signs2", "order:8", t0, "reference = '//'")
 	put("other1", "order:6", t0, "")
 	put("other2", "order:6", t0, "amount = 1")
 	var groups []string
@@ -112,7 +116,7 @@ func TestAuditTwinsGivesWhatMayBeOneIntent(t *testing.T) {
 		t.Fatal(err)
 	}
 	slices.Sort(groups)
-	diff(t, "groups", []string{"[call1 call2]", "[edge1 edge2]", "[near1 near2]", "[ref1 ref2]"}, groups)
+	diff(t, "groups", []string{"[call1 call2]", "[edge1 edge2]", "[mail portal]", "[near1 near2]", "[ref1 ref2]"}, groups)
 }
 
 func TestALargeGroupOfTwinsComesInPartsThatOverlap(t *testing.T) {

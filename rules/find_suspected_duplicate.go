@@ -36,7 +36,7 @@ type Done struct {
 //	    opened, within 24 hours;
 //	(b) they were opened within the policy's duplicate_within;
 //	(c) they come from the same run and tool call; or
-//	(d) they have the same natural reference, at any distance.
+//	(d) they have the same natural reference, at any distance and however it is written.
 //
 // (a) and (b) do not hold for two steps of one case, nor for two cases. Those that
 // belong together by any of these are one finding. Suspicion changes no state and no
@@ -96,9 +96,9 @@ func suspectsAmong(group []Done) []recon.Finding {
 			}
 			call[[2]string{op.Run, op.ToolCall}] = j
 		}
-		if r := norm.NFC.String(op.Reference); r != "" {
+		if r := foldReference(op.Reference); r != "" {
 			if i, ok := natural[r]; ok {
-				join(i, j, "both have the natural reference "+r)
+				join(i, j, alike(group[i].Operation.Reference, op.Reference))
 			}
 			natural[r] = j
 		}
@@ -108,6 +108,14 @@ func suspectsAmong(group []Done) []recon.Finding {
 		findings = append(findings, suspectFinding(group, members, reasons))
 	}
 	return findings
+}
+
+// alike says that two natural references may be one.
+func alike(a, b string) string {
+	if norm.NFC.String(a) == norm.NFC.String(b) {
+		return "both have the natural reference " + a
+	}
+	return fmt.Sprintf("their natural references %q and %q differ in writing only", a, b)
 }
 
 // suspicious holds (a) and (b), which depend on time.

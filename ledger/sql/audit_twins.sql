@@ -3,7 +3,7 @@
 -- Those of one intent stand together, in the order of their creation.
 -- $1 tenant  $2 source  $3 from  $4 to  $5 how close
 WITH base AS MATERIALIZED (
-    SELECT o.operation_id, o.created_at, o.reference,
+    SELECT o.operation_id, o.created_at, o.reference, regexp_replace(lower(normalize(o.reference, NFKC) COLLATE "C"), '[^a-z1-9]', '', 'g') AS folded,
         hashtextextended(o.target, hashtextextended(o.action, coalesce(o.amount, 0))) AS intent
     FROM reconciler.operations o
     WHERE o.tenant = $1 AND o.source = $2 AND o.created_at >= $3::timestamptz - $5::interval AND o.created_at < $4::timestamptz + $5::interval
@@ -34,6 +34,15 @@ named AS (
     JOIN reconciler.operations x ON x.tenant = $1 AND x.reference = b.reference AND x.operation_id <> b.operation_id
         AND x.action = o.action AND x.target = o.target AND x.amount IS NOT DISTINCT FROM o.amount
     WHERE b.reference IS NOT NULL
+    UNION
+    -- Written in another way, with something left that all ways share.
+    SELECT b.intent, b.created_at, b.operation_id, x.operation_id, x.created_at
+    FROM base b
+    JOIN reconciler.operations o ON o.tenant = $1 AND o.operation_id = b.operation_id
+    JOIN reconciler.operations x ON x.tenant = $1 AND x.reference IS NOT NULL
+        AND regexp_replace(lower(normalize(x.reference, NFKC) COLLATE "C"), '[^a-z1-9]', '', 'g') = b.folded AND x.operation_id <> b.operation_id
+        AND x.action = o.action AND x.target = o.target AND x.amount IS NOT DISTINCT FROM o.amount
+    WHERE b.folded <> ''
 )
 SELECT n.intent, n.created_at, n.operation_id FROM near n WHERE n.close
 UNION
