@@ -225,6 +225,9 @@ func (w *World) send(ctx context.Context, i intent, a guard.Attempt) recon.Attem
 // fakes only answer questions.
 func (w *World) make(i intent, a guard.Attempt, m mishap) recon.AttemptReport {
 	switch {
+	case m == landsDays:
+		w.agenda.Plan(w.clock.Now().Add(4*day+6*time.Hour), func() error { w.pay(i.id, i, i.money.Minor); return nil })
+		return recon.AttemptReport{Class: recon.ClassIndeterminate, ErrorCode: "timeout"}
 	case m == turnedAway:
 		return recon.AttemptReport{Class: recon.ClassNotSent, ErrorCode: "rate_limited"}
 	case m == refused && !a.InDoubt:
@@ -283,5 +286,5 @@ func (m mishap) fault(n int) (stripetest.Fault, bool) {
 }
 
 func (m mishap) String() string {
-	return [...]string{"none", "answer lost", "request lost", "stored 500, done", "stored 500, not done", "turned away", "lands late", "refused"}[m]
+	return [...]string{"none", "answer lost", "request lost", "stored 500, done", "stored 500, not done", "turned away", "lands late", "lands days later", "refused"}[m]
 }

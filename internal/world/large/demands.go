@@ -111,7 +111,14 @@ func (w *World) demand(i intent, o recon.Operation, must map[about]string, may m
 	if since, doubted := w.doubt[i.id]; doubted && len(deeds) > 0 && deeds[0].at.Sub(since) > 10*time.Minute {
 		may[key(recon.FindMissing)] = true // it was not there for long enough to be told
 	}
+	if i.fate.unseen > 0 && len(deeds) == 1 {
+		must[about{recon.FindMismatch, string(i.source) + "/" + deeds[0].id}] = i.fate.name
+	}
+	if w.person[i.id] == recon.DidNotHappen && equal > 0 {
+		must[key(recon.FindConflict)] = i.fate.name
+	}
 	w.demandTwin(i, must)
+	w.demandTriple(i, must)
 	w.demandTold(i, o, must, may)
 }
 
@@ -125,6 +132,19 @@ func (w *World) demandTwin(i intent, must map[about]string) {
 			must[about{recon.FindDuplicate, string(i.id)}] = i.fate.name
 			must[about{recon.FindDuplicate, string(of.id)}] = i.fate.name
 		}
+	}
+}
+
+// demandTriple demands that what fails for one target again and again is told.
+func (w *World) demandTriple(i intent, must map[about]string) {
+	failed := 0
+	for _, of := range w.plan.intents {
+		if i.threeOf >= 0 && of.threeOf == i.threeOf && len(w.book.by(of.id)) == 1 {
+			failed++
+		}
+	}
+	if failed == 3 {
+		must[about{recon.FindFailing, string(i.id)}] = i.fate.name
 	}
 }
 

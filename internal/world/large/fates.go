@@ -35,13 +35,9 @@ const (
 	storedNot          // a 500 that is stored under the key, and it was not
 	turnedAway         // definitely not let in: 429, 401, 403
 	landsLate          // no answer, and the work lands minutes later
+	landsDays          // no answer, and the work lands days later, when everybody has given it up
 	refused            // a definite no
 )
-
-// inDoubt reports whether the sender of such a request does not know what came of it.
-func (m mishap) inDoubt() bool {
-	return m == answerLost || m == requestLost || m == storedDone || m == storedNot || m == landsLate
-}
 
 // life is what becomes of an effect after it was made.
 type life int
@@ -69,6 +65,8 @@ type fate struct {
 	again bool
 	// stray makes an effect by hand that bears none.
 	stray bool
+	// unseen is what the charge was refunded before by something that nobody can see.
+	unseen int64
 	// late reports the first try's answer long after its lease.
 	late bool
 }
@@ -106,6 +104,9 @@ var plain = fate{name: "answered at once", tries: []try{soon}}
 // twin is the fate of two intents that are one; see pairTwins.
 var twin = fate{name: "the same intent under two keys", weight: 12, only: onCards, tries: []try{soon}}
 
+// triple is the fate of three intents for one target that all come to nothing; see joinTriples.
+var triple = fate{name: "fails again and again", weight: 9, only: onCards, tries: []try{soon}, life: pendsThenBad}
+
 // fates lists everything else. Order and weights are part of what a seed means.
 var fates = []fate{
 	{name: "answer lost", weight: 60, tries: []try{soon}, befalls: []mishap{answerLost}},
@@ -142,7 +143,9 @@ var fates = []fate{
 	{name: "made once more by hand", weight: 8, only: onMoney, tries: []try{soon}, again: true},
 	{name: "answer lost, and made once more by hand", weight: 5, only: onMoney, tries: []try{soon}, befalls: []mishap{answerLost}, again: true},
 	{name: "another one made by hand beside it", weight: 10, only: onMoney, tries: []try{soon}, stray: true},
-	twin,
+	{name: "lands days later", weight: 5, only: []recon.SourceName{bank}, tries: []try{soon}, befalls: []mishap{landsDays}},
+	{name: "the charge counts a refund that nobody sees", weight: 4, only: onCards, tries: []try{soon}, unseen: 70},
+	twin, triple,
 }
 
 // deal gives each intent a fate by the table's weights: whole shares exactly, the broken

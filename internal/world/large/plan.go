@@ -66,7 +66,9 @@ type intent struct {
 	at     time.Time
 	fate   fate
 	guise  guise
-	twinOf int // the intent that this one repeats under another key; -1: none
+	// twinOf is the intent that this one repeats under another key, threeOf the first of the
+	// three that it is one of; -1: none.
+	twinOf, threeOf int
 }
 
 // guise is how an agent acts.
@@ -100,6 +102,7 @@ func Draw(seed uint64, operations int) *Plan {
 		p.intents = append(p.intents, i)
 	}
 	p.pairTwins()
+	p.joinTriples()
 	slices.SortStableFunc(p.intents, func(a, b intent) int { return a.at.Compare(b.at) })
 	p.troubles = drawTroubles(rng, p.nature)
 	return p
@@ -163,7 +166,7 @@ var currencies = []string{"EUR", "USD", "GBP", "JPY"}
 
 func (p *Plan) drawIntent(rng *rand.Rand, n int, f fate) intent {
 	i := intent{
-		n: n, id: recon.OperationID(fmt.Sprintf("op_%d_%05d", p.Seed, n)), fate: f, twinOf: -1,
+		n: n, id: recon.OperationID(fmt.Sprintf("op_%d_%05d", p.Seed, n)), fate: f, twinOf: -1, threeOf: -1,
 		target: fmt.Sprintf("order:%d", 10_000+n),
 		money:  recon.Money{Minor: 100 + rng.Int64N(900)*10, Currency: currencies[rng.IntN(len(currencies))]},
 	}
@@ -184,7 +187,7 @@ func (p *Plan) drawIntent(rng *rand.Rand, n int, f fate) intent {
 	if rng.IntN(2) == 0 || f.needsSteps() {
 		i.guise = bare
 	}
-	if i.source == cards && i.action == refundCreate && f.name != twin.name && len(f.tries) == 1 && f.tries[0].crash == survives && rng.IntN(5) == 0 {
+	if i.source == cards && i.action == refundCreate && f.name != twin.name && f.name != triple.name && len(f.tries) == 1 && f.tries[0].crash == survives && rng.IntN(5) == 0 {
 		i.guise, i.action = queued, refundQueued
 	}
 	return i
@@ -206,6 +209,24 @@ func (p *Plan) pairTwins() {
 		of := p.intents[last]
 		i.twinOf, i.target, i.money, i.at = of.n, of.target, of.money, of.at.Add(10*time.Second)
 		last = -1
+	}
+}
+
+// joinTriples gives three intents each of fate [triple] one target.
+func (p *Plan) joinTriples() {
+	var last []int
+	for n := range p.intents {
+		if p.intents[n].fate.name != triple.name {
+			continue
+		}
+		if last = append(last, n); len(last) < 3 {
+			continue
+		}
+		for _, other := range last {
+			p.intents[other].target = p.intents[last[0]].target
+			p.intents[other].threeOf = p.intents[last[0]].n
+		}
+		last = nil
 	}
 }
 

@@ -236,7 +236,7 @@ func (w *World) populate(ctx context.Context) error {
 		if i.source == cards {
 			minor := 4 * i.money.Minor * max(i.fate.times, 1)
 			_, err := w.at.cards.AddCharge(stripetest.Charge{
-				ID: i.parent, Account: account, Mode: mode, Amount: minor, Currency: lower(i.money.Currency), Created: epoch.Add(-day),
+				ID: i.parent, Account: account, Mode: mode, Amount: minor, AmountRefunded: i.fate.unseen, Currency: lower(i.money.Currency), Created: epoch.Add(-day),
 			})
 			if err != nil {
 				return err
