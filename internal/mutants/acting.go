@@ -70,7 +70,7 @@ var people = []mutant{
 	{"people: anybody acts for another", "migrations/functions/person_of.sql",
 		`rolname = 'reconciler_daemon' AND pg_has_role(session_user, r.oid, 'MEMBER')`, `rolname = 'reconciler_daemon'`, "migrations", "WhoLoggedIn"},
 	{"people: another amount is no difference", "migrations/functions/effect_differs.sql",
-		`abs(op.amount - coalesce(e.amount, 0)) > tolerance`, `op.amount - coalesce(e.amount, 0) > tolerance`, "ledger", "Answer|Accepting|ProvidersWord|B02"},
+		`abs(op.amount - coalesce(e.amount, 0)) > tolerance`, `op.amount - coalesce(e.amount, 0) > tolerance`, "sweep", "TheDatabaseSeesEvery"},
 	{"people: what is at the provider may be released", "migrations/functions/plan_release.sql",
 		`IF e.id IS NOT NULL THEN`, `IF e.id IS NOT NULL AND false THEN`, "ledger", "ReleaseIsRefused|ProvidersWord|Answer"},
 	{"people: what is at the provider did not happen", "migrations/functions/plan_did_not_happen.sql",
