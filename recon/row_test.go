@@ -11,7 +11,7 @@ import (
 )
 
 // cellsOf gives the cells of a row that says what fullOperation says, with some changed.
-func cellsOf(t *testing.T, changed map[string]string) []string {
+func cellsOf(t testing.TB, changed map[string]string) []string {
 	t.Helper()
 	says := map[string]string{
 		"id": "op_1", "source": "stripe-main", "action": "refund.create", "target": "order:1", "parent": "ch_1", "key": "k-1",
@@ -92,4 +92,42 @@ func TestARowIsReadAsStrictlyAsALine(t *testing.T) {
 	if err := recon.ParseOperationRow(cellsOf(t, map[string]string{"amount": "9223372036854775807", "currency": "ZzZ"}), nil, &o); err != nil || o.Money.Minor != 1<<63-1 || o.Money.Currency != "ZZZ" {
 		t.Errorf("%v, %+v", err, o.Money)
 	}
+}
+
+// FuzzParseOperationRow holds that what a row is taken to say is what a line can say too.
+func FuzzParseOperationRow(f *testing.F) {
+	const between = "\x1f" // stands between the cells, and in none
+	names, _ := recon.OperationFields()
+	for _, changed := range []map[string]string{
+		nil, {"amount": "1.5"}, {"amount": "-0"}, {"step": "9223372036854775808"}, {"created_at": "2026-02-30T00:00:00Z"}, {"marks": "key\u00a0key"}, {"currency": "\u20ac"},
+	} {
+		f.Add(strings.Join(cellsOf(f, changed), between))
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		cells := strings.Split(text, between)
+		for i, c := range cells {
+			cells[i] = strings.TrimSpace(c)
+		}
+		if len(cells) != len(names) {
+			return
+		}
+		var o recon.Operation
+		if recon.ParseOperationRow(cells, nil, &o) != nil {
+			return
+		}
+		line, err := recon.MarshalOperation(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		back, err := recon.ParseOperation(line)
+		if err != nil {
+			t.Fatalf("the row %q is no line: %v", cells, err)
+		}
+		if len(o.Marks) == 0 {
+			o.Marks = nil
+		}
+		if diff := cmp.Diff(o, back); diff != "" {
+			t.Fatalf("the row %q says something else than its line (-row +line):\n%s", cells, diff)
+		}
+	})
 }
