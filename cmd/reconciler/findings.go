@@ -74,6 +74,9 @@ func (a *app) findingsList(ctx context.Context, f ledger.FindingFilter) error {
 		return err
 	}
 	defer done()
+	if err := knownSource(ctx, l, c, f.Source); err != nil {
+		return err
+	}
 	rows, err := l.Findings(ctx, f)
 	if err != nil {
 		return err

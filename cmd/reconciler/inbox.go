@@ -56,13 +56,18 @@ func (f *inboxFlags) filter(ids []string, zone *time.Location) (inbox.Filter, er
 	return out, nil
 }
 
-// withInbox opens the inbox for a verb.
-func (a *app) withInbox(ctx context.Context, f func(*inbox.Store, *ledger.Ledger, *time.Location) error) error {
+// withInbox opens the inbox for a verb that may be narrowed to a source.
+func (a *app) withInbox(ctx context.Context, source recon.SourceName, f func(*inbox.Store, *ledger.Ledger, *time.Location) error) error {
 	c, err := a.maybeConfig()
 	if err != nil {
 		return err
 	}
-	return a.withLedger(ctx, func(l *ledger.Ledger) error { return f(inbox.Open(l), l, c.Zone) })
+	return a.withLedger(ctx, func(l *ledger.Ledger) error {
+		if err := knownSource(ctx, l, c, source); err != nil {
+			return err
+		}
+		return f(inbox.Open(l), l, c.Zone)
+	})
 }
 
 func (a *app) newInboxList() *cobra.Command {
@@ -78,7 +83,7 @@ func (a *app) newInboxList() *cobra.Command {
 		if f.limit < 1 || f.limit > 10_000 {
 			return misuse("--limit %d: write a number from 1 to 10000", f.limit)
 		}
-		return a.withInbox(ctx, func(box *inbox.Store, _ *ledger.Ledger, zone *time.Location) error {
+		return a.withInbox(ctx, recon.SourceName(f.source), func(box *inbox.Store, _ *ledger.Ledger, zone *time.Location) error {
 			filter, err := f.filter(ids, zone)
 			if err != nil {
 				return err
@@ -177,7 +182,7 @@ func (a *app) newInboxReplay() *cobra.Command {
 		if len(ids) == 0 && f.typ == "" && f.source == "" && f.from == "" && f.to == "" && len(f.states) == 0 {
 			return misuse("inbox replay needs to know which events: name ids, or give --type, --source, --state, --from or --to")
 		}
-		return a.withInbox(ctx, func(box *inbox.Store, l *ledger.Ledger, zone *time.Location) error {
+		return a.withInbox(ctx, recon.SourceName(f.source), func(box *inbox.Store, l *ledger.Ledger, zone *time.Location) error {
 			filter, err := f.filter(ids, zone)
 			if err != nil {
 				return err

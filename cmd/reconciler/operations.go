@@ -67,7 +67,16 @@ func (a *app) newOperationsList() *cobra.Command {
 		if f.Limit < 1 || f.Limit > 10_000 {
 			return misuse("--limit %d: write a number from 1 to 10000", f.Limit)
 		}
-		return a.withLedger(ctx, func(l *ledger.Ledger) error { return a.operationsList(ctx, l, f) })
+		c, err := a.maybeConfig()
+		if err != nil {
+			return err
+		}
+		return a.withLedger(ctx, func(l *ledger.Ledger) error {
+			if err := knownSource(ctx, l, c, f.Source); err != nil {
+				return err
+			}
+			return a.operationsList(ctx, l, f)
+		})
 	})
 	return cmd
 }
