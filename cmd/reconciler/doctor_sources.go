@@ -185,9 +185,9 @@ func remedy(k sources.Kind) string {
 	case sources.RateLimited:
 		return "try again later; lower per_second if it stays so"
 	case sources.Unavailable, sources.Timeout:
-		return "check the way out to api_url, and the provider's status page"
+		return "check the way to the address in the settings, and the provider's status page"
 	case sources.Truncated, sources.Malformed:
-		return "look whether something stands between, such as a proxy, and whether api_url is right"
+		return "look whether something stands between, such as a proxy, and whether the address in the settings is right"
 	}
 	return "check the source's settings"
 }

@@ -195,6 +195,13 @@ func newStand(t *testing.T) *stand {
 	u.User = url.UserPassword(role, markDB)
 	s.url = u.String()
 
+	// Another system's table, with what it holds of people beside what is read, and where a
+	// status belongs.
+	s.sql(`CREATE TABLE public.payouts (id text, created_at timestamptz, status text, amount bigint, reference text, customer text)`)
+	s.sql(`GRANT SELECT ON public.payouts TO ` + role)
+	t.Cleanup(func() { s.sql(`DROP TABLE public.payouts`) })
+	s.sql(`INSERT INTO public.payouts VALUES ('po_1', now() - interval '19 minutes', 'paid', 500, 'op_5', '` + markName + `'), ('po_2', now() - interval '18 minutes', '` + markMail + `', 600, 'op_6', '` + markCard + `')`)
+
 	s.stripe, err = stripetest.Start(stripetest.Options{Now: time.Now, Seed: 1, Accounts: []stripetest.Account{{ID: "acct_1", Mode: "live", Key: markKey}}})
 	s.must(err)
 	t.Cleanup(s.stripe.Close)
@@ -222,7 +229,15 @@ database: {url: "${DATABASE}"}
 sources:
   - {name: stripe-main, kind: stripe, settings: {account: acct_1, api_key_file: %q, api_url: %q, marker: op_id, per_second: 1000, webhook: {secrets: ["${HOOK}"]}}}
   - {name: letters, kind: postmark, settings: {servers: [{account: shop, token: "${LETTERS}"}], marker: op_id, lag: 1s, compare: recipient_and_subject, api_url: %q}}
+  - name: shop
+    kind: sqldb
+    settings:
+      url: "${SHOP}"
+      effects:
+        - {kind: payout, table: payouts, unit: minor, currency: EUR, consistency: strong, lag: 1s, statuses: {paid: completed},
+           columns: {id: id, created_at: created_at, status: status, amount: amount, reference: reference}}
 actions:
+  payout.send: {source: shop, effect: payout, class: irreversible, check_after: 1s}
   letter.send: {source: letters, effect: email, class: irreversible, check_after: 1s}
   refund.create: {source: stripe-main, effect: refund, class: irreversible, repeat: same_key, check_after: 1s}
 reports: {out: %q}
@@ -232,7 +247,7 @@ escalation:
     - {name: hook, kind: webhook, settings: {api_url: %q, secret: "${DEST}"}}
   ladders: {default: [{after: 0s, to: recon}, {after: 0s, to: hook}]}
 `, s.public, s.private, s.path("status"), s.path("key"), front, post, s.path("nightly"), s.slack.URL(), hook.URL))
-	s.environ = append(os.Environ(), "DATABASE="+s.url, "HOOK="+markHook, "LETTERS="+markLetters, "TOKEN="+markToken, "SIGNING="+markSigning, "DEST="+markDest, "RECONCILER_DATABASE_URL=", "RECONCILER_CONFIG="+s.path("reconciler.yaml"))
+	s.environ = append(os.Environ(), "DATABASE="+s.url, "HOOK="+markHook, "LETTERS="+markLetters, "SHOP="+s.url, "TOKEN="+markToken, "SIGNING="+markSigning, "DEST="+markDest, "RECONCILER_DATABASE_URL=", "RECONCILER_CONFIG="+s.path("reconciler.yaml"))
 	return s
 }
 
@@ -447,6 +462,11 @@ func (s *stand) verbs() {
 		s.does(-1, "reverify", "--format", "json")
 		s.does(1, "doctor")
 	}
+	s.environ = append(s.environ, "SHOP="+strings.Replace(s.url, "/t_", "/none_", 1))
+	s.sql(`UPDATE reconciler.checks SET next_check = now() - interval '1 minute'`)
+	s.sql(`UPDATE reconciler.source_state SET blind_since = NULL, blinds = 0, probe_at = NULL`)
+	s.does(-1, "sweep", "--source", "shop")
+	s.does(1, "doctor")
 	for _, g := range s.gateways {
 		if g.bad.Load() < 6 {
 			s.Errorf("only %d replies of %s were bad", g.bad.Load(), g.next)
@@ -510,6 +530,8 @@ func TestB100_NoSecretAndNoPersonGetsOut(t *testing.T) {
 	s.write("operations.jsonl", fmt.Sprintf(`{"id": "op_2", "source": "stripe-main", "action": "refund.create", "target": "order:2", "parent": "ch_2", "amount": 2000, "currency": "EUR", "state": "unknown", "created_at": %[1]q, "sent_at": %[1]q, "marks": ["reference"]}
 {"id": "op_3", "source": "letters", "action": "letter.send", "target": "letter:3", "state": "unknown", "created_at": %[1]q, "sent_at": %[1]q, "marks": ["reference"]}
 {"id": "op_4", "source": "letters", "action": "letter.send", "target": "letter:4", "state": "unknown", "created_at": %[1]q, "sent_at": %[1]q, "marks": ["reference"]}
+{"id": "op_5", "source": "shop", "action": "payout.send", "target": "payout:5", "amount": 500, "currency": "EUR", "state": "unknown", "created_at": %[1]q, "sent_at": %[1]q, "marks": ["reference"]}
+{"id": "op_6", "source": "shop", "action": "payout.send", "target": "payout:6", "amount": 600, "currency": "EUR", "state": "unknown", "created_at": %[1]q, "sent_at": %[1]q, "marks": ["reference"]}
 `, now.Add(-20*time.Minute).Format(time.RFC3339)))
 	letter := s.letters.Send(httpapitest.Letter{Server: markLetters, Stream: "outbound", To: []string{markMail}, Subject: "For " + markName, Metadata: map[string]string{"op_id": "op_3", "name": markName}})
 	s.letters.Log(letter, "Delivered")
