@@ -77,7 +77,7 @@ type due struct {
 	insert func()
 }
 
-func newShop(t *testing.T, s *server, change func(*sqldb.Settings)) *shop {
+func newShop(t testing.TB, s *server, change func(*sqldb.Settings)) *shop {
 	t.Helper()
 	sh := &shop{server: s, proxy: startProxy(t, s.url), schema: "s_" + strings.ToLower(rand.Text()[:12]), change: change,
 		now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}
@@ -153,6 +153,11 @@ func (s *shop) SetLag(d time.Duration) {
 }
 
 func (s *shop) Make(t *testing.T, e sourcetest.Effect) string {
+	t.Helper()
+	return s.make(t, e)
+}
+
+func (s *shop) make(t testing.TB, e sourcetest.Effect) string {
 	at := e.At
 	if at == (recon.Account{}) {
 		at = home

@@ -30,7 +30,7 @@ type proxy struct {
 }
 
 // startProxy stands before the server of a connection string.
-func startProxy(t *testing.T, url string) *proxy {
+func startProxy(t testing.TB, url string) *proxy {
 	t.Helper()
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
