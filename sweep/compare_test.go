@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/rules"
+	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
@@ -297,6 +299,57 @@ func TestAConfiguredKindOfWhichThereIsNoneIsUnseen(t *testing.T) {
 	})
 	if r.Classes.Operations[rules.ClassUnseen] != 1 || len(r.Unseen) != 1 || r.Unseen[0].Why != "there is no payout in the file, so it may not show them" {
 		t.Errorf("%v, %+v", only(r.Classes.Operations), r.Unseen)
+	}
+}
+
+// B23: rows that are alike stay two without an id, and are one told twice with one. B78: what
+// a later export says of the same row stands, in whichever order both are read.
+func TestRowsOfOneFileThatAreAlike(t *testing.T) {
+	t.Parallel()
+	table := func(columns files.Columns) func(o *sweep.CompareOptions) {
+		return func(o *sweep.CompareOptions) {
+			f, err := files.FormatOf("", files.Settings{
+				Format: "bank", Kind: "refund", Unit: "minor", Dates: "rfc3339", Currency: "EUR", Columns: columns,
+				Statuses: map[string]string{"Completed": "completed", "Canceled": "failed"},
+			})
+			if err != nil {
+				t.Error(err)
+			}
+			o.EffectsFormat = &f
+		}
+	}
+	one := lines(op("op_1", "succeeded", `,"effect_id":"T1","amount":5000,"currency":"EUR"`))
+	named := files.Columns{ID: "id", CreatedAt: "at", Amount: "amount", Status: "status"}
+	const head = "id,at,amount,status\n"
+	completed, canceled := "T1,2026-01-05T09:00:00Z,5000,Completed\n", "T1,2026-01-05T09:00:00Z,5000,Canceled\n"
+	for name, tt := range map[string]struct {
+		effects  string
+		columns  files.Columns
+		repeated int
+		ours     classes
+		kinds    []recon.FindingKind
+	}{
+		"B23 without an id":              {"at,amount\n2026-05-04T00:00:00Z,1340\n2026-05-04T00:00:00Z,1340\n", files.Columns{CreatedAt: "at", Amount: "amount"}, 0, classes{"missing": 1}, []recon.FindingKind{"missing", "orphan", "orphan"}},
+		"B23 with one id":                {head + completed + completed, named, 1, classes{"matched": 1}, nil},
+		"B78 the second export":          {head + canceled, named, 0, classes{"reversed": 1}, []recon.FindingKind{"reversed"}},
+		"B78 both, the first one first":  {head + completed + canceled, named, 1, classes{"reversed": 1}, []recon.FindingKind{"reversed"}},
+		"B78 both, the second one first": {head + canceled + completed, named, 1, classes{"reversed": 1}, []recon.FindingKind{"reversed"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := mustCompare(t, one, tt.effects, table(tt.columns), func(o *sweep.CompareOptions) { o.Now = time.Date(2026, 7, 1, 0, 0, 0, 0, time.UTC) })
+			var kinds []recon.FindingKind
+			for _, f := range r.Findings {
+				kinds = append(kinds, f.Kind)
+			}
+			slices.Sort(kinds)
+			if diff := cmp.Diff(tt.kinds, kinds); diff != "" || r.Repeated != tt.repeated {
+				t.Errorf("%d repeated, findings (-want +got):\n%s", r.Repeated, diff)
+			}
+			if diff := cmp.Diff(tt.ours, only(r.Classes.Operations)); diff != "" {
+				t.Errorf("classes (-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 

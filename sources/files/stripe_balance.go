@@ -15,8 +15,10 @@ var stripeExponents = map[string]int{"ISK": 2, "MGA": 0, "UGX": 2}
 // itemized reports with the same columns. Amounts are in major units and signed; times
 // with _utc in their name are UTC, others are in the zone that the report was made for.
 type stripeBalance struct {
-	format *Format
-	utc    bool
+	format  *Format
+	utc     bool
+	note    noter
+	payouts *payouts // nil: the report does not say what was paid out together
 }
 
 // The columns of the report, by their place in balanceColumns.
@@ -36,6 +38,7 @@ const (
 	balShownCurrency
 	balRefundMark
 	balPaymentMark
+	balPayout
 )
 
 func newStripeBalance(f *Format) layout { return &stripeBalance{format: f} }
@@ -49,11 +52,15 @@ func (b *stripeBalance) columns() []column {
 		one("created_utc"), one("created"), one("charge_id"), one("payment_intent_id"), one("connected_account_id"),
 		one("customer_facing_amount"), one("customer_facing_currency"),
 		one("refund_metadata[" + marker + "]"), one("payment_metadata[" + marker + "]"),
+		one("automatic_payout_id"),
 	}
 }
 
 func (b *stripeBalance) begin(h header, note noter) error {
-	b.utc = h.at[balCreatedUTC] >= 0
+	b.utc, b.note = h.at[balCreatedUTC] >= 0, note
+	if h.at[balPayout] >= 0 && h.at[balNet] >= 0 {
+		b.payouts = newPayouts()
+	}
 	switch {
 	case !b.utc && h.at[balCreated] < 0:
 		return faultf(h.line, `the header names neither "created_utc" nor "created"; add created_utc to the report's columns`)
@@ -67,7 +74,13 @@ func (b *stripeBalance) begin(h header, note noter) error {
 }
 
 func (b *stripeBalance) alone() bool { return true }
-func (b *stripeBalance) end() error  { return nil }
+
+func (b *stripeBalance) end() error {
+	if b.payouts != nil {
+		b.payouts.tell(b.note)
+	}
+	return nil
+}
 
 // category is what rows of one reporting category tell of.
 type category struct {
@@ -103,6 +116,9 @@ func (b *stripeBalance) read(rec *record, row *Row) error {
 	c, known := categories[name]
 	if name == "" {
 		return refuse("reporting_category is empty")
+	}
+	if b.payouts != nil {
+		b.addToPayout(rec, name)
 	}
 	if !known {
 		row.setAside("reporting category %s tells of no effect", shown(name))

@@ -258,6 +258,60 @@ func TestB85_RowsOfOtherAccountsAreSetAside(t *testing.T) {
 	}
 }
 
+// What was paid out together comes to the payout, fees included, however many payouts stand in
+// one file. One that began before the file did is named.
+func TestB85_TheRowsOfAPayoutComeToThePayout(t *testing.T) {
+	t.Parallel()
+	s := files.Settings{Format: files.StripeBalance}
+	text := "automatic_payout_id,created_utc,currency,gross,fee,net,reporting_category,source_id\n" +
+		"po_1,2026-03-01 10:00:00,eur,64.00,2.16,61.84,charge,ch_1\n" +
+		"po_2,2026-03-01 11:00:00,eur,37.00,1.00,36.00,charge,ch_2\n" +
+		"po_1,2026-03-01 12:00:00,eur,-21.50,0.00,-21.50,refund,re_1\n" +
+		"po_1,2026-03-01 13:00:00,eur,-0.10,0.00,-0.10,fee,\n" +
+		"po_1,2026-03-02 10:00:00,eur,-40.24,0.00,-40.24,payout,po_1\n" +
+		"po_2,2026-03-02 10:00:00,eur,-50.00,0.00,-50.00,payout,po_2\n" +
+		"po_3,2026-03-02 10:00:00,eur,-9.00,0.00,-9.00,payout,po_3\n" +
+		"po_3,2026-03-03 10:00:00,eur,9.00,0.00,9.00,payout_reversal,po_3\n" +
+		"po_4,2026-03-03 10:00:00,eur,5.00,0.00,5.00,charge,ch_3\n" +
+		",2026-03-03 10:00:00,eur,5.00,0.00,5.00,charge,ch_4\n"
+	rows, r := readAll(t, "stripe", s, text)
+	same(t, "rows", 10, len(rows))
+	same(t, "notes", []files.Note{
+		{Line: 1, Text: "there is no column refund_metadata[operation_id], so no effect names its operation; add it to the report's columns"},
+		{Line: 7, Text: "payout po_2 is 50.00 EUR, and the rows of it that are here come to 36.00 EUR: the file does not hold all of them"},
+	}, r.Notes())
+	_, r = readAll(t, "stripe", s, strings.ReplaceAll(text, "po_2,2026-03-02 10:00:00,eur,-50.00,0.00,-50.00", "po_2,2026-03-02 10:00:00,eur,-36.00,0.00,-36.00"))
+	same(t, "all come to their payouts", 1, len(r.Notes()))
+}
+
+// Two rows that say the same are two, where nothing tells them apart; where an id does, the
+// second tells of the first again.
+func TestB23_TwoIdenticalRowsAreBothReal(t *testing.T) {
+	t.Parallel()
+	s := files.Settings{
+		Format: "bank", Kind: "transfer", Decimal: ".", Dates: "YYYY-MM-DD", Zone: "UTC",
+		Columns: files.Columns{CreatedAt: "date", Amount: "amount", Currency: "currency", Target: "text"},
+	}
+	text := "date,text,amount,currency\n2026-05-04,Transfer,-13.40,EUR\n2026-05-04,Transfer,-13.40,EUR\n"
+	first, _ := readAll(t, "bank", s, text)
+	again, _ := readAll(t, "bank", s, text+"2026-05-04,Transfer,-13.40,EUR\n")
+	if len(first) != 2 || first[0].Effect.ID == first[1].Effect.ID || first[0].Effect.Money.Minor != 1340 {
+		t.Fatalf("rows %v", brief(first))
+	}
+	same(t, "an export that overlaps names them alike", brief(first), brief(again[:2]))
+	if again[2].Effect.ID == again[0].Effect.ID || again[2].Effect.ID == again[1].Effect.ID {
+		t.Error("a third one is not told apart")
+	}
+	s.Columns.ID = "id"
+	rows, _ := readAll(t, "bank", s, "id,date,text,amount,currency\nt1,2026-05-04,Transfer,-13.40,EUR\nt1,2026-05-04,Transfer,-13.40,EUR\n")
+	twins := files.NewTwins()
+	for i, want := range []bool{false, true} {
+		if repeated, err := twins.Meet(&rows[i]); repeated != want || err != nil {
+			t.Errorf("row %d: repeated %v, %v", i+1, repeated, err)
+		}
+	}
+}
+
 // The refund is a column of the payments list: nothing of it confirms or clears a refund.
 func TestB80_TheRefundIsAColumnNotARow(t *testing.T) {
 	t.Parallel()
