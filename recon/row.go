@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // OperationFields names the fields of an operation line that a table can have as columns,
@@ -37,6 +38,8 @@ func ParseOperationRow(cells []string, only func(SourceName) Account, o *Operati
 		switch {
 		case strings.IndexByte(cell, 0) >= 0:
 			return fmt.Errorf("field %s: %w", f.name, errNUL)
+		case !utf8.ValidString(cell):
+			return fmt.Errorf("field %s: it is not UTF-8; convert the file before reading it", f.name)
 		case cell != "":
 			if err := f.cell(cell, o); err != nil {
 				return fmt.Errorf("field %s: %w", f.name, err)

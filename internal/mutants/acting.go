@@ -15,7 +15,7 @@ var acting = []mutant{
 	{"act: a key serves to its very end", "migrations/functions/key_serves.sql",
 		`until < op.key_expires_at - (policy ->> 'key_margin')::interval`, `until < op.key_expires_at`, "migrations", "B43"},
 	{"act: a key that is not sent protects a repeat", "migrations/functions/key_serves.sql",
-		`AND 'key' = ANY (op.marks) AND 'key' = ANY (reconciler.policy_marks(policy))`, ``, "migrations", "RepeatsAreRefused|Model"},
+		`AND 'key' = ANY (op.marks) AND 'key' = ANY (reconciler.policy_marks(policy))`, ``, "migrations", "Class|RepeatsAreRefused"},
 	{"act: a refusal of a repeat speaks for the first attempt", "migrations/functions/state_after.sql",
 		`CASE WHEN earlier_in_doubt AND NOT repeat_answers THEN 'unknown' ELSE 'failed' END`, `'failed'`, "migrations", "FinishLeads"},
 	{"act: a lost connection is a failure", "migrations/functions/state_after.sql",
@@ -44,7 +44,7 @@ var acting = []mutant{
 	{"guard: what is sent may outlive its lease", "guard/attempt.go",
 		`context.WithDeadline(ctx, r.deadline)`, `context.WithDeadline(ctx, r.deadline.Add(time.Hour))`, "guard", "WhileItsLease|B29"},
 	{"guard: a deadline counts from the answer", "guard/attempt.go",
-		`deadline: asked.Add(within - min(reserve, within/10))`, `deadline: time.Now().Add(within - min(reserve, within/10))`, "guard", "WhileItsLease|Clocks"},
+		`deadline: asked.Add(within - min(reserve, within/10))`, `deadline: asked.Add(within + time.Since(asked) - min(reserve, within/10))`, "guard", "WhileItsLease|Clocks"},
 	{"guard: an unknown answer is a success", "guard/attempt.go",
 		`report.Class = recon.ClassIndeterminate
 	}

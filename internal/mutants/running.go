@@ -5,7 +5,7 @@ var asking = []mutant{
 	{"sweep: a list that broke off answers for all", "sweep/ask.go",
 		` && l.Complete && l.Parent == ""`, ` && l.Parent == ""`, "sweep", "B20|OneList|Blind"},
 	{"sweep: a list answers before its lag is over", "sweep/ask.go",
-		`l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen)`, `l.Covers(c.Operation, c.Policy.Effect)`, "sweep", "OneList"},
+		`l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen)`, `l.Covers(c.Operation, c.Policy.Effect) && !seen.IsZero()`, "sweep", "OneList"},
 	{"sweep: a list answers for a known effect", "sweep/ask.go",
 		`if c.Operation.EffectID != "" || slices`, `if slices`, "sweep", "OneList|TurnsBad"},
 	{"sweep: a source that is down is asked for all", "sweep/ask.go",
