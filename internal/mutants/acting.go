@@ -15,7 +15,7 @@ var acting = []mutant{
 	{"act: a key serves to its very end", "migrations/functions/key_serves.sql",
 		`until < op.key_expires_at - (policy ->> 'key_margin')::interval`, `until < op.key_expires_at`, "migrations", "B43"},
 	{"act: a key that is not sent protects a repeat", "migrations/functions/key_serves.sql",
-		`AND 'key' = ANY (op.marks) AND 'key' = ANY (reconciler.policy_marks(policy))`, ``, "migrations", "Class|RepeatsAreRefused"},
+		`AND 'key' = ANY (op.marks) AND 'key' = ANY (reconciler.policy_marks(policy))`, ``, "migrations", "WhatMayRepeat|ChangedPolicy"},
 	{"act: a refusal of a repeat speaks for the first attempt", "migrations/functions/state_after.sql",
 		`CASE WHEN earlier_in_doubt AND NOT repeat_answers THEN 'unknown' ELSE 'failed' END`, `'failed'`, "migrations", "FinishLeads"},
 	{"act: a lost connection is a failure", "migrations/functions/state_after.sql",
