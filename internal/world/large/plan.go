@@ -104,7 +104,7 @@ func Draw(seed uint64, operations int) *Plan {
 	p.pairTwins()
 	p.joinTriples()
 	slices.SortStableFunc(p.intents, func(a, b intent) int { return a.at.Compare(b.at) })
-	p.troubles = drawTroubles(rng, p.nature)
+	p.troubles = drawTroubles(rng, p.nature, starts)
 	return p
 }
 

@@ -31,40 +31,48 @@ const (
 	deaf                           // nobody answers where events are posted
 	death                          // the product's next run dies at a statement
 	otherPolicy                    // a policy is changed
+	halfLists                      // lists at the card provider break off after their first page
 	slackDown                      // the workspace loses requests and answers, and limits
 )
 
 func (k troubleKind) String() string {
-	return [...]string{"card provider down", "bank down", "bad reads", "endpoint away", "death of the product", "policy changed", "Slack away"}[k]
+	return [...]string{"card provider down", "bank down", "bad reads", "endpoint away", "death of the product", "policy changed", "lists break off", "Slack away"}[k]
 }
 
-// drawTroubles draws what befalls a world.
-func drawTroubles(rng *rand.Rand, n nature) []trouble {
+// drawTroubles draws what befalls a world, most of it about when agents are busy.
+func drawTroubles(rng *rand.Rand, n nature, busy []time.Duration) []trouble {
 	var list []trouble
 	add := func(kind troubleKind, at, long time.Duration) {
+		at = max(at, 0)
 		list = append(list, trouble{n: len(list), kind: kind, at: at.Truncate(time.Minute), long: long.Truncate(time.Minute), size: rng.IntN(1000)})
 	}
 	within := func(from, to time.Duration) time.Duration { return from + time.Duration(rng.Int64N(int64(to-from))) }
-	if rng.IntN(2) == 0 {
-		add(cardsDown, within(0, busyDays*day), within(5*time.Minute, 5*time.Hour))
-	}
-	if rng.IntN(2) == 0 {
-		add(bankDown, within(0, busyDays*day), within(5*time.Minute, 5*time.Hour))
+	about := func() time.Duration { return busy[rng.IntN(len(busy))] + within(-20*time.Minute, time.Hour) }
+	for _, kind := range []troubleKind{cardsDown, bankDown} {
+		if rng.IntN(2) == 0 {
+			add(kind, about(), within(5*time.Minute, 5*time.Hour))
+		}
 	}
 	if n.badReads > 0 {
 		add(badReads, 0, time.Duration(n.days)*day)
 	}
 	if rng.IntN(2) == 0 {
-		add(deaf, within(0, busyDays*day), within(time.Hour, 4*day))
+		add(deaf, about(), within(time.Hour, 4*day))
 	}
 	for range rng.IntN(6) {
+		add(death, about(), 0)
+	}
+	if rng.IntN(2) == 0 {
 		add(death, within(0, 6*day), 0)
 	}
 	if rng.IntN(2) == 0 {
-		add(otherPolicy, within(0, busyDays*day), 0)
+		add(otherPolicy, about(), 0)
 	}
 	if rng.IntN(2) == 0 {
-		add(slackDown, within(0, busyDays*day), within(time.Hour, day))
+		add(halfLists, about(), within(time.Hour, 12*time.Hour))
+	}
+	if rng.IntN(2) == 0 {
+		add(slackDown, about(), within(time.Hour, day))
 	}
 	return list
 }
@@ -103,6 +111,11 @@ func (t trouble) happen(ctx context.Context, w *World) error {
 		w.agenda.Plan(now.Add(t.long), func() error { w.deaf = false; return nil })
 	case death:
 		w.dying = 1 + t.size%100
+	case halfLists:
+		from := w.cardsNow()
+		w.at.cards.Script(stripetest.Fault{
+			Kind: stripetest.ProxyPage, Status: 502, Method: "GET", Page: 2, From: from, Until: from.Add(t.long), Times: stripetest.Always,
+		})
 	case slackDown:
 		kinds := []slacktest.Fault{
 			{LoseAnswer: true}, {LoseRequest: true}, {Status: http.StatusTooManyRequests, RetryAfter: 30 * time.Second}, {Status: http.StatusBadGateway},
