@@ -197,3 +197,12 @@ func TestLawWhatIsPairedSharesAWord(t *testing.T) {
 		}
 	})
 }
+
+func TestTheFoldOfAnIDIsTheFirstReadingOfIt(t *testing.T) {
+	t.Parallel()
+	for _, id := range []string{"op_1", "OP-0001", "Op.1/a", "Müller_7", "ÄÖ", "a\u200bb", "1", "発注-12"} {
+		if got, want := string(matchers.AppendFold([]byte("kept "), id)), "kept "+matchers.Readings(id)[0]; got != want {
+			t.Errorf("%q folds to %q, want %q", id, got, want)
+		}
+	}
+}

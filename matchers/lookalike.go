@@ -53,11 +53,9 @@ func looksLike(reference, id string) bool {
 	return false
 }
 
-// Fold reduces an id to what is left of it when people copy it by hand. Two ids may look
-// alike only where their folds are equal.
-func Fold(id string) string { return fold(id) }
-
-// AppendFold appends the fold of an id. It makes no text of it, for those who fold many.
+// AppendFold appends the fold of an id: what is left of it when people copy it by hand. Two
+// ids may look alike only where their folds are equal. It makes no text of it, for those who
+// fold many.
 func AppendFold(to []byte, id string) []byte {
 	start := len(to)
 	for i := range len(id) {

@@ -279,18 +279,6 @@ func (s *stand) mixed() {
 	s.pass(3 * time.Hour)
 }
 
-// auditEssence leaves out how often operations were looked at and how many entries tell
-// of it: what was linked before the interruption is not told again.
-func (s *stand) auditEssence() []string {
-	var all []string
-	for _, row := range s.essence() {
-		if !strings.HasPrefix(row, "check ") && !strings.HasPrefix(row, "journal ") {
-			all = append(all, row)
-		}
-	}
-	return all
-}
-
 // said is what a result tells, without ids and durations.
 func said(r AuditResult) []string {
 	list := []string{fmt.Sprint(r.Operations, r.Effects, r.Classes.Operations, r.Classes.Effects)}
