@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -135,6 +136,8 @@ func TestLawAWitnessChangesNothingButWhatIsTold(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		b, now := anyCase(t)
+		// A mismatch without an effect is none but a witness's own, which is a test of its own.
+		b.c.Findings = slices.DeleteFunc(b.c.Findings, func(f recon.Finding) bool { return f.Kind == recon.FindMismatch })
 		want := b.decide(now)
 		b.c.Witness = orders(
 			rapid.SampledFrom([]recon.Outcome{recon.Found, recon.Absent, recon.Blind}).Draw(t, "outcome of the witness"),
