@@ -107,6 +107,12 @@ func (d *daemon) intake(ctx context.Context, in *sweep.Intake, now func() time.T
 	warn := rate.Sometimes{Interval: time.Minute}
 	pause := rests{bell: d.bell}
 	in.Rest = pause.after
+	ask := func(name recon.SourceName) {
+		if p := prompts[name]; p != nil {
+			poke(p.rung)
+		}
+	}
+	in.Watch.Left = ask
 	for {
 		select {
 		case <-ctx.Done():
@@ -122,9 +128,7 @@ func (d *daemon) intake(ctx context.Context, in *sweep.Intake, now func() time.T
 			warn.Do(func() { d.Log.Warn("events could not be taken in; they wait in the inbox", "error", err.Error()) })
 		}
 		for name := range out.Left {
-			if p := prompts[name]; p != nil {
-				poke(p.rung)
-			}
+			ask(name)
 		}
 		if out.Events > 0 || out.Concluded > 0 {
 			d.Log.Debug("events taken in", "events", out.Events, "done", out.Done, "failed", out.Failed, "concluded", out.Concluded)

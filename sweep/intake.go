@@ -93,6 +93,9 @@ type IntakeWatch struct {
 	Unmatched func(recon.Effect)
 	Look      func(recon.Look)
 	Judged    func(recon.Case, recon.Decision)
+	// Left is told after each round of a pass which sources must be asked: where events keep
+	// coming, a pass has no end.
+	Left func(recon.SourceName)
 }
 
 // Intaken is what one pass did.
@@ -113,14 +116,20 @@ type Intaken struct {
 func (i *Intake) Run(ctx context.Context, now func() time.Time) (Intaken, error) {
 	out := Intaken{Left: map[recon.SourceName]bool{}}
 	var faults []error
-	for busy := i.Sources; ; {
+	for working := i.Sources; ; {
 		began, before := time.Now(), out.Events
+		var more bool
 		var err error
-		if busy, err = i.round(ctx, busy, now, &out); err != nil {
+		if working, more, err = i.round(ctx, working, now, &out); err != nil {
 			faults = append(faults, err)
 		}
-		if len(busy) == 0 {
+		if !more {
 			return out, errors.Join(faults...)
+		}
+		if i.Watch.Left != nil {
+			for name := range out.Left {
+				i.Watch.Left(name)
+			}
 		}
 		if i.Rest != nil {
 			i.Rest(ctx, out.Events-before, time.Since(began))
@@ -129,26 +138,26 @@ func (i *Intake) Run(ctx context.Context, now func() time.Time) (Intaken, error)
 }
 
 // round takes a batch of each source in, so that none waits for another's flood, and gives
-// those that may have more.
-func (i *Intake) round(ctx context.Context, all []IntakeSource, now func() time.Time, out *Intaken) (more []IntakeSource, err error) {
+// those that can be worked with: one that had no event may have some by the next round, which
+// comes for as long as any has. More is false where the pass ends.
+func (i *Intake) round(ctx context.Context, all []IntakeSource, now func() time.Time, out *Intaken) (working []IntakeSource, more bool, err error) {
 	i.renew(now())
 	var faults []error
 	for _, s := range all {
 		n, err := i.batch(ctx, s, now, out)
-		switch {
-		case err != nil:
+		if err != nil {
 			faults = append(faults, fmt.Errorf("take in events of %s: %w", s.Name(), err))
-		case n > 0:
-			more = append(more, s)
+			continue
 		}
+		working, more = append(working, s), more || n > 0
 	}
 	if err := i.appeared(ctx, now(), out); err != nil {
-		more, faults = nil, append(faults, err)
+		more, faults = false, append(faults, err)
 	}
 	if i.held != nil {
 		faults, i.held = append(faults, i.held), nil
 	}
-	return more, errors.Join(faults...)
+	return working, more, errors.Join(faults...)
 }
 
 // batch takes some events of a source and ends the work on each.
