@@ -203,7 +203,7 @@ func (f *finding) spellings(value string) []string {
 	if !ok {
 		return nil
 	}
-	if f.lookup.name != "by_reference" || f.relation.cast(f.lookup.column) != "text" {
+	if cast := f.relation.cast(f.lookup.column); f.lookup.name != "by_reference" || cast != "text" && cast != "bpchar" {
 		return []string{c}
 	}
 	var list []string

@@ -140,6 +140,20 @@ func TestColumnsOfManyTypesAreLookedForByTheirIndexes(t *testing.T) {
 	}
 }
 
+func TestAReferenceInAnotherCaseIsFoundInEveryColumnOfText(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	for _, column := range []string{"text", "varchar(40)", "char(40)"} {
+		s := newShop(t, srv, nil)
+		s.pay(t, "op-1")
+		s.exec(t, "ALTER TABLE "+s.table()+" ALTER op TYPE "+column)
+		s.exec(t, "UPDATE "+s.table()+" SET op = ' OP-1'")
+		if l, effects := s.ask(t, s.question("op-1")); l.Outcome != recon.Found || len(effects) != 1 {
+			t.Errorf("%s: look is %s by %s with %d effects", column, l.Outcome, l.Method, len(effects))
+		}
+	}
+}
+
 func TestATimestampWithoutZoneIsOneOfUTC(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, newServer(t), nil)
