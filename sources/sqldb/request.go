@@ -97,11 +97,14 @@ func (a *asking) transact(ctx context.Context, r request) (err error) {
 			a.close(ctx)
 		}
 	}()
+	if err := a.current(ctx, r.behind); err != nil {
+		return err
+	}
 	t, err := a.conn.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
 		return err
 	}
-	if err := a.prepare(ctx, t, r.behind); err != nil {
+	if err := a.prepare(ctx, t); err != nil {
 		return err
 	}
 	if err := r.run(ctx, t); err != nil {
@@ -140,7 +143,7 @@ func (a *asking) close(ctx context.Context) {
 	a.conn = nil
 }
 
-// prepareSQL bounds the transaction and asks whether the server is a standby. With
+// prepareSQL bounds the transaction. With
 // row_security off PostgreSQL refuses a statement from which it would hide rows: what is
 // hidden must not look like what is not there.
 const prepareSQL = `
@@ -153,18 +156,23 @@ SELECT pg_catalog.set_config('search_path', 'pg_catalog', true),
 const standbySQL = `
 SELECT pg_catalog.pg_is_in_recovery(), pg_catalog.pg_last_xact_replay_timestamp(), pg_catalog.clock_timestamp()`
 
-func (a *asking) prepare(ctx context.Context, t tx, behind time.Duration) error {
+func (a *asking) prepare(ctx context.Context, t tx) error {
 	millis := func(d time.Duration) string { return strconv.FormatInt(max(1, d.Milliseconds()), 10) }
-	if _, err := t.Exec(ctx, prepareSQL, millis(a.settings.StatementTimeout.Std()), millis(a.settings.LockTimeout.Std())); err != nil {
-		return err
-	}
+	_, err := t.Exec(ctx, prepareSQL, millis(a.settings.StatementTimeout.Std()), millis(a.settings.LockTimeout.Std()))
+	return err
+}
+
+// current asks how far a standby is behind, before the transaction begins: what had been
+// replayed by then is in what the transaction sees. Asked within it, the answer could be of
+// what came after.
+func (a *asking) current(ctx context.Context, behind time.Duration) error {
 	if behind == 0 {
 		return nil
 	}
 	var standby bool
 	var replayed *time.Time
 	var now time.Time
-	if err := t.QueryRow(ctx, standbySQL).Scan(&standby, &replayed, &now); err != nil {
+	if err := a.conn.QueryRow(ctx, standbySQL).Scan(&standby, &replayed, &now); err != nil {
 		return err
 	}
 	if !standby {
