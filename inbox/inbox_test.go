@@ -235,6 +235,27 @@ func TestASignedEventReplacesAForgedOneOfTheSameName(t *testing.T) {
 	}
 }
 
+func TestASignedEventReplacesAForgedOneThatCameTogetherWithIt(t *testing.T) {
+	t.Parallel()
+	for name, signedFirst := range map[string]bool{"after": false, "before": true} {
+		w := newWorld(t)
+		forged, real := event("evt_1"), event("evt_1")
+		forged.Signed, forged.Type, forged.Body = false, "refund.failed", []byte(`{"forged":true}`)
+		both := []inbox.Delivery{{Event: forged, At: t0}, {Event: real, At: t0}}
+		if signedFirst {
+			slices.Reverse(both)
+		}
+		w.receive(both...)
+		taken := w.take(t0, 2)
+		if len(taken) != 1 || !taken[0].Event.Signed || taken[0].Event.Type != real.Type || string(taken[0].Event.Body) != string(real.Body) {
+			t.Errorf("signed %s: taken %+v", name, taken)
+		}
+		if rows := w.list(inbox.Filter{}); rows[0].Deliveries != 2 {
+			t.Errorf("signed %s: deliveries %d, want 2", name, rows[0].Deliveries)
+		}
+	}
+}
+
 func TestStoringWaitsForTheDiskAlsoWhereTheDatabaseDoesNot(t *testing.T) {
 	t.Parallel()
 	for setting, want := range map[string]string{"off": "on", "local": "on", "on": "on", "remote_apply": "remote_apply"} {

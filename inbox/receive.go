@@ -82,12 +82,20 @@ func arrange(list []Delivery) (rows []*row, rowOf []int, err error) {
 	at := make(map[Name]*row, len(list))
 	for _, d := range list {
 		r := at[NameOf(d.Event)]
-		if r == nil {
+		switch {
+		case r == nil:
 			if r, err = newRow(d); err != nil {
 				return nil, nil, err
 			}
 			at[NameOf(d.Event)] = r
 			rows = append(rows, r)
+		case d.Event.Signed && !r.Event.Signed: // as where the forged one was stored before
+			signed, err := newRow(d)
+			if err != nil {
+				return nil, nil, err
+			}
+			signed.deliveries = r.deliveries
+			*r = *signed
 		}
 		if !d.Fetched {
 			r.deliveries++
