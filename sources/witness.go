@@ -16,4 +16,7 @@ type Witness interface {
 	// about. Questions that are about none of its objects are left out. A fault is a blind
 	// look; an error means that the context ended.
 	Testify(ctx context.Context, name string, batch []Question, now func() time.Time) ([]recon.Testimony, error)
+	// ProbeWitness asks whether the objects of one witness can be read. It returns nil or an
+	// *Error, or says that there is no such witness.
+	ProbeWitness(ctx context.Context, name string) error
 }

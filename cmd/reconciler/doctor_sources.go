@@ -29,6 +29,8 @@ func sourceAdvice(ctx context.Context, c *config.Config, l *ledger.Ledger) []led
 		}
 		v := visit{about: "source " + string(s.Name), source: client, ledger: l}
 		v.call(ctx, kindsOf(c, s.Name))
+		v.hear(ctx, c)
+		v.access()
 		if s.Sheet.Webhooks && l != nil {
 			v.arrivals(ctx)
 		}
@@ -73,6 +75,26 @@ func (v *visit) call(ctx context.Context, kinds []string) {
 	if len(lists) == 0 {
 		v.probe(ctx)
 	}
+}
+
+// hear asks whether the witnesses that actions name can be read.
+func (v *visit) hear(ctx context.Context, c *config.Config) {
+	witness, ok := v.source.(sources.Witness)
+	if !ok {
+		return
+	}
+	for _, name := range witness.Witnesses() {
+		if !slices.ContainsFunc(c.Policies, func(p recon.Policy) bool { return p.Witness == name }) {
+			continue
+		}
+		probing, cancel := context.WithTimeout(ctx, probeWithin)
+		v.tell(v.about+", witness "+name, "it can be heard", witness.ProbeWitness(probing, name))
+		cancel()
+	}
+}
+
+// access tells what is known of our key or role, once the source was asked.
+func (v *visit) access() {
 	guarded, ok := v.source.(sources.Guarded)
 	if !ok {
 		return
@@ -91,9 +113,13 @@ func (v *visit) call(ctx context.Context, kinds []string) {
 func (v *visit) probe(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, probeWithin)
 	defer cancel()
-	err := v.source.Probe(ctx)
+	v.tell(v.about, "it answers", v.source.Probe(ctx))
+}
+
+// tell says what a probe came to, and where it failed what to do.
+func (v *visit) tell(about, well string, err error) {
 	if err == nil {
-		v.say(good(v.about, "it answers"))
+		v.say(good(about, "%s", well))
 		return
 	}
 	var fault *sources.Error
@@ -101,7 +127,7 @@ func (v *visit) probe(ctx context.Context) {
 	if errors.As(err, &fault) {
 		kind = fault.Kind
 	}
-	v.say(faulty(v.about, "%v: %s", err, remedy(kind)))
+	v.say(faulty(about, "%v: %s", err, remedy(kind)))
 }
 
 // read reads the newest page of a list, and holds it against the sheet. It is false where

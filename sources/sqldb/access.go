@@ -61,7 +61,7 @@ func (s *Source) Access() []sources.Access {
 	if len(s.seen.lacks) == 0 {
 		return nil // nothing was asked
 	}
-	access := sources.Access{Account: s.sheet.Accounts[0], Is: "the role can only read, and what is looked for is indexed"}
+	access := sources.Access{Account: s.sheet.Accounts[0]}
 	for _, about := range slices.Sorted(maps.Keys(s.seen.lacks)) {
 		access.Lacks = append(access.Lacks, s.seen.lacks[about]...)
 	}
@@ -69,6 +69,9 @@ func (s *Source) Access() []sources.Access {
 	access.Lacks = slices.Compact(access.Lacks)
 	if s.settings.OwnWrite && !s.seen.stands {
 		access.Lacks = append(access.Lacks, "own_write is set, and the ledger does not stand in this database: a change there does not commit with its record")
+	}
+	if len(access.Lacks) == 0 {
+		access.Is = "the role can only read, and what is looked for is indexed"
 	}
 	return []sources.Access{access}
 }

@@ -48,11 +48,19 @@ func TestWhatShouldBeOtherwiseIsToldOfRoleAndTables(t *testing.T) {
 			t.Errorf("%s: told %+v, want %q", name, told, test.lacks)
 			continue
 		}
+		if (told[0].Is != "") != (len(test.lacks) == 0) {
+			t.Errorf("%s: it says that all is well, %q, beside %q", name, told[0].Is, told[0].Lacks)
+		}
 		for _, lack := range test.lacks {
 			if !slices.ContainsFunc(told[0].Lacks, func(s string) bool { return strings.Contains(s, names.Replace(lack)) }) {
 				t.Errorf("%s: told %q, want %q", name, told[0].Lacks, lack)
 			}
 		}
+	}
+	hidden := newShop(t, srv, nil)
+	hidden.exec(t, "REVOKE SELECT ON "+hidden.table()+" FROM "+hidden.reader)
+	if err := hidden.open(t, sqldb.Options{}).Probe(t.Context()); err == nil || !strings.Contains(err.Error(), "permission denied for table") {
+		t.Errorf("a table that the role may not read: %v", err)
 	}
 	own := newShop(t, srv, func(s *sqldb.Settings) { s.OwnWrite = true })
 	srv.exec(t, "CREATE SCHEMA reconciler")

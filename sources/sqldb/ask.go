@@ -281,15 +281,11 @@ type statement struct {
 
 // rows reads the rows of a statement, at most as many as one request may bring.
 func (a *asking) rows(ctx context.Context, t tx, s statement) ([]*record, error) {
-	shown := make([]string, len(s.k.roles))
-	for i, role := range s.k.roles {
-		shown[i] = s.relation.shown(role.column)
-	}
 	order := s.order
 	if order == "" {
 		order = fmt.Sprintf(" LIMIT %d", maxRows+1)
 	}
-	text := "SELECT " + strings.Join(shown, ", ") + " FROM " + s.relation.from()
+	text := s.relation.reads(s.k.roles)
 	if len(s.where) > 0 {
 		text += " WHERE " + conditions(s.where)
 	}

@@ -137,26 +137,31 @@ func (k *kind) lagOf() time.Duration {
 	return time.Minute
 }
 
-// Probe asks whether the tables are as they are configured. It returns nil or an
-// *sources.Error.
+// Probe asks whether the tables of effects are as they are configured and can be read; a
+// witness that cannot keeps no source blind. It returns nil or an *sources.Error.
 func (s *Source) Probe(ctx context.Context) error {
-	a := s.asking(time.Now)
-	defer a.close(ctx)
-	_, fault, err := a.do(ctx, request{name: "probe", run: func(ctx context.Context, tx tx) error {
+	return s.probe(ctx, "probe", func(ctx context.Context, a *asking, tx tx) error {
 		for _, e := range s.settings.Effects {
-			if _, err := a.table(ctx, tx, s.kinds[e.Kind]); err != nil {
-				return err
+			k := s.kinds[e.Kind]
+			rel, err := a.table(ctx, tx, k)
+			if err == nil {
+				err = rel.readable(ctx, tx, k.roles)
 			}
-		}
-		for i := range s.settings.Witnesses {
-			if _, err := a.objects(ctx, tx, &s.settings.Witnesses[i]); err != nil {
+			if err != nil {
 				return err
 			}
 		}
 		return nil
-	}})
+	})
+}
+
+// probe makes one request that only looks whether it could be made.
+func (s *Source) probe(ctx context.Context, op string, run func(ctx context.Context, a *asking, tx tx) error) error {
+	a := s.asking(time.Now)
+	defer a.close(ctx)
+	_, fault, err := a.do(ctx, request{name: op, run: func(ctx context.Context, tx tx) error { return run(ctx, a, tx) }})
 	if err != nil {
-		return s.fault("probe", sources.Timeout, err)
+		return s.fault(op, sources.Timeout, err)
 	}
 	if fault != nil {
 		return fault

@@ -121,6 +121,26 @@ func (r *relation) shown(name string) string {
 	return r.col(name) + "::text"
 }
 
+// reads begins the statement that reads what some roles show.
+func (r *relation) reads(roles []role) string {
+	shown := make([]string, len(roles))
+	for i, role := range roles {
+		shown[i] = r.shown(role.column)
+	}
+	return "SELECT " + strings.Join(shown, ", ") + " FROM " + r.from()
+}
+
+// readable reads no row, which needs the same rights as to read all of them: the catalogue
+// shows also what our role may not read.
+func (r *relation) readable(ctx context.Context, t tx, roles []role) error {
+	rows, err := t.Query(ctx, r.reads(roles)+" LIMIT 0")
+	if err != nil {
+		return err
+	}
+	rows.Close()
+	return rows.Err()
+}
+
 // isTime reports whether a column is read as an instant.
 func (r *relation) isTime(name string) bool {
 	return strings.HasPrefix(r.columns[name].kind, "timestamp ")

@@ -25,21 +25,44 @@ func (s *Source) Witnesses() []string {
 
 // Testify asks for all objects of a batch at once.
 func (s *Source) Testify(ctx context.Context, name string, batch []sources.Question, now func() time.Time) ([]recon.Testimony, error) {
-	i := slices.IndexFunc(s.settings.Witnesses, func(w WitnessSettings) bool { return w.Name == name })
-	if i < 0 {
-		return nil, fmt.Errorf("%s: there is no witness %q", s.name, name)
+	w, err := s.witness(name)
+	if err != nil {
+		return nil, err
 	}
 	a := s.asking(now)
 	defer a.close(ctx)
 	var list []recon.Testimony
 	for part := range slices.Chunk(batch, maxValues) {
-		told, err := a.testify(ctx, &s.settings.Witnesses[i], part)
+		told, err := a.testify(ctx, w, part)
 		if err != nil {
 			return nil, fmt.Errorf("%s: ask the witness %s: %w", s.name, name, err)
 		}
 		list = append(list, told...)
 	}
 	return list, nil
+}
+
+// ProbeWitness asks whether a witness's table is as it is configured and can be read.
+func (s *Source) ProbeWitness(ctx context.Context, name string) error {
+	w, err := s.witness(name)
+	if err != nil {
+		return err
+	}
+	return s.probe(ctx, "witness "+name, func(ctx context.Context, a *asking, t tx) error {
+		rel, err := a.objects(ctx, t, w)
+		if err != nil {
+			return err
+		}
+		return rel.readable(ctx, t, w.Columns.roles())
+	})
+}
+
+func (s *Source) witness(name string) (*WitnessSettings, error) {
+	i := slices.IndexFunc(s.settings.Witnesses, func(w WitnessSettings) bool { return w.Name == name })
+	if i < 0 {
+		return nil, fmt.Errorf("%s: there is no witness %q", s.name, name)
+	}
+	return &s.settings.Witnesses[i], nil
 }
 
 // sought is what of an operation the witness looks for, empty where its object is none of
@@ -188,14 +211,7 @@ func (w *WitnessSettings) find(ctx context.Context, t tx, rel *relation, asked [
 	}
 	slices.Sort(values)
 	var q query
-	text := "SELECT "
-	for i, role := range roles {
-		if i > 0 {
-			text += ", "
-		}
-		text += rel.shown(role.column)
-	}
-	text += " FROM " + rel.from() + " WHERE " + q.anyOf(rel, by.column, slices.Compact(values)) + fmt.Sprintf(" LIMIT %d", maxRows+1)
+	text := rel.reads(roles) + " WHERE " + q.anyOf(rel, by.column, slices.Compact(values)) + fmt.Sprintf(" LIMIT %d", maxRows+1)
 	rows, err := t.Query(ctx, text, q.args...)
 	if err != nil {
 		return nil, err

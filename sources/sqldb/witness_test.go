@@ -1,6 +1,7 @@
 package sqldb_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -138,5 +139,38 @@ func TestAWitnessThatCannotBeAskedIsBlind(t *testing.T) {
 	}
 	if _, err := s.open(t, sqldb.Options{}).Testify(t.Context(), "nobody", nil, s.Now); err == nil {
 		t.Error("a witness that is not configured testifies")
+	}
+}
+
+func TestAWitnessThatCannotBeReadIsToldAndKeepsNoSourceBlind(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	for spoil, want := range map[string]struct {
+		kind sources.Kind
+		says string
+	}{
+		"":                                     {},
+		"REVOKE SELECT ON {S}.orders FROM {R}": {sources.BadCredentials, "permission denied for table orders"},
+		"REVOKE SELECT ON {S}.orders FROM {R}; GRANT SELECT (id, status, refunded) ON {S}.orders TO {R}": {sources.BadCredentials, "permission denied"},
+		"REVOKE USAGE ON SCHEMA {S} FROM {R}":              {sources.BadCredentials, "permission denied for schema"},
+		"ALTER TABLE {S}.orders ENABLE ROW LEVEL SECURITY": {sources.BadCredentials, "row-level security"},
+		"DROP TABLE {S}.orders":                            {sources.Malformed, `there is no table or view "orders"`},
+	} {
+		s := orders(t, srv, nil)
+		for statement := range strings.SplitSeq(spoil, "; ") {
+			s.exec(t, strings.NewReplacer("{S}", s.schema, "{R}", s.reader).Replace(statement))
+		}
+		src := s.open(t, sqldb.Options{})
+		err := src.ProbeWitness(t.Context(), "orders")
+		var fault *sources.Error
+		if errors.As(err, &fault) != (spoil != "") || fault != nil && (fault.Kind != want.kind || !strings.Contains(err.Error(), want.says)) {
+			t.Errorf("after %q: %v, want %s, %q", spoil, err, want.kind, want.says)
+		}
+		if err := src.Probe(t.Context()); err != nil {
+			t.Errorf("after %q the source is blind: %v", spoil, err)
+		}
+	}
+	if err := orders(t, srv, nil).open(t, sqldb.Options{}).ProbeWitness(t.Context(), "nobody"); err == nil {
+		t.Error("a witness that is not configured can be heard")
 	}
 }
