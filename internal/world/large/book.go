@@ -41,14 +41,6 @@ func (d *deed) status(at time.Time) recon.EffectStatus {
 // live reports whether it exists, or may still come to exist, at a time.
 func (d *deed) live(at time.Time) bool { return d.status(at).Live() }
 
-// lastTurn is when it changed last.
-func (d *deed) lastTurn() time.Time {
-	if len(d.turns) == 0 {
-		return d.at
-	}
-	return d.turns[len(d.turns)-1].at
-}
-
 // book is the truth, written by the providers' side alone.
 type book struct {
 	mu    sync.Mutex // servers write from their own goroutines
@@ -83,7 +75,7 @@ func (b *book) all() []*deed {
 	return slices.Clone(b.deeds)
 }
 
-// lives gives the turns of a life that begins at a time, and how long after the beginning
+// turns gives the turns of a life that begins at a time, and how long after the beginning
 // each comes. How long is drawn from the deed's number, so that it needs no shared dice.
 func (l life) turns(at time.Time, n int) []turn {
 	hours := time.Duration(1+n%7) * time.Hour

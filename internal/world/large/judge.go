@@ -159,9 +159,7 @@ func (w *World) mayEnd(i intent, o recon.Operation, deeds []*deed) []recon.State
 	}
 	settled := w.person[i.id]
 	switch {
-	case len(equal) > 0 && settled != recon.DidNotHappen:
-		return []recon.State{recon.Succeeded}
-	case len(equal) > 0:
+	case len(equal) > 0: // whatever people said
 		return []recon.State{recon.Succeeded}
 	case len(live) > 0 && settled == recon.Accept:
 		return []recon.State{recon.Succeeded}

@@ -41,7 +41,6 @@ type World struct {
 	at     providers
 	slack  *slacktest.Server
 	client *stripego.Client // the agents'
-	url    string           // where the card provider posts its events
 
 	doom    doom
 	ledger  *ledger.Ledger

@@ -6,6 +6,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -88,10 +89,10 @@ func soak(ctx context.Context, o options) (failed int, err error) {
 	if stopped := r.server.Stop(ending); err == nil {
 		err = stopped
 	}
-	if err != nil {
+	if err != nil && !errors.Is(err, context.Canceled) {
 		return r.failed, err
 	}
-	return r.failed, r.tell(time.Since(began))
+	return r.failed, errors.Join(err, r.tell(time.Since(began))) // also of what was done before it was stopped
 }
 
 // all lives through all worlds, as many at a time as there are processors.
@@ -228,10 +229,10 @@ func (r *runner) tell(took time.Duration) error {
 		return nil
 	}
 	text, err := json.MarshalIndent(struct {
-		large.Numbers
-		Seconds    float64 `json:"seconds"`
-		CPUSeconds float64 `json:"cpu_seconds"`
-		Processors int     `json:"processors"`
+		Numbers    large.Numbers `json:"numbers"`
+		Seconds    float64       `json:"seconds"`
+		CPUSeconds float64       `json:"cpu_seconds"`
+		Processors int           `json:"processors"`
 	}{r.sum, took.Seconds(), cpu.Seconds(), runtime.NumCPU()}, "", "  ")
 	if err != nil {
 		return err
