@@ -94,6 +94,8 @@ func (w *WitnessSettings) by() role {
 	return role{} // unreachable: Validate demands one
 }
 
+var errNotHeld = errors.New("the column by which objects are found cannot hold what the operation names; is its type, or the prefix, another?")
+
 // maxWord bounds an object's own word for its status.
 const maxWord = 60
 
@@ -179,7 +181,10 @@ func (a *asking) hear(w *WitnessSettings, rel *relation, objects map[string][]ob
 	name, holds := rel.canonical(w.by().column, strings.TrimPrefix(told.Object, w.Prefix))
 	found := objects[name]
 	switch {
-	case !holds || len(found) == 0:
+	case !holds:
+		// It may name the object in another way than the column does: that says nothing of it.
+		return nil, a.fault("witness "+w.Name, sources.Malformed, errNotHeld)
+	case len(found) == 0:
 		return nil, nil
 	case len(found) > 1:
 		return nil, a.fault("witness "+w.Name, sources.Malformed, errors.New("several rows stand for one object; name a column, or a view, that has one"))

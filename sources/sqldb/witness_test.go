@@ -80,7 +80,7 @@ func TestAWitnessSaysWhatItsObjectShows(t *testing.T) {
 		"bare":      {recon.Blind, recon.SaysNothing, "columns.amount"},
 		"twice":     {recon.Blind, recon.SaysNothing, "several rows stand for one object"},
 		"gone":      {recon.Absent, recon.SaysNothing, "it knows no such object"},
-		"no number": {recon.Absent, recon.SaysNothing, "it knows no such object"},
+		"no number": {recon.Blind, recon.SaysNothing, "cannot hold what the operation names"},
 	} {
 		got, asked := said[recon.OperationID(op)]
 		if !asked || got.Look.Outcome != want.outcome || got.Says != want.says || !strings.Contains(got.Look.Detail, want.detail) {
@@ -118,6 +118,24 @@ func TestAWitnessIsFoundByWhatItsColumnsHold(t *testing.T) {
 		})
 		if said := s.testify(t, q)["op-1"]; said.Look.Outcome != recon.Found || said.Says != test.says {
 			t.Errorf("%s: %+v, want %s", name, said, test.says)
+		}
+	}
+}
+
+// An object that the column names in another way than the operation was not looked for.
+func TestAnObjectNamedInAnotherWayIsNotAbsent(t *testing.T) {
+	t.Parallel()
+	srv := newServer(t)
+	for column, test := range map[string]struct{ held, named string }{
+		"numeric(30)": {"12345678901234567890", "12345678901234567890"},
+		"uuid":        {"018f6b1e-7c9a-7def-8abc-0123456789ab", "018f6b1e7c9a7def8abc0123456789ab"},
+		"bigint":      {"4417", "4417 "},
+	} {
+		s := orders(t, srv, nil)
+		s.exec(t, "ALTER TABLE "+s.schema+".orders ALTER id TYPE "+column+" USING NULL")
+		s.exec(t, "UPDATE "+s.schema+".orders SET id = $1::text::"+column+" WHERE pi = 'pi_1'", test.held)
+		if got := s.testify(t, about("op", "order:"+test.named))["op"]; got.Heard() {
+			t.Errorf("%s: the order is there, and the witness is %s: %s", column, got.Look.Outcome, got.Look.Detail)
 		}
 	}
 }
