@@ -75,6 +75,7 @@ func TestWhatTheTableCannotSayIsBlindAndNeverAbsent(t *testing.T) {
 		"a fraction of a cent":           {"UPDATE {T} SET total = 10.005", nil, sources.Malformed, "columns.amount"},
 		"an amount without currency":     {"UPDATE {T} SET cur = NULL", nil, sources.Malformed, "no currency of three letters"},
 		"two rows under one id":          {"ALTER TABLE {T} DROP CONSTRAINT payouts_pkey; INSERT INTO {T} SELECT * FROM {T}", nil, sources.Malformed, "several rows bear one id"},
+		"a row of many megabytes":        {"ALTER TABLE {T} ADD why text; UPDATE {T} SET why = repeat('x', 17000000)", func(s *sqldb.Settings) { s.Effects[0].Columns.FailureReason = "why" }, sources.Truncated, "not all were read"},
 		"no permission":                  {"REVOKE SELECT ON {T} FROM {R}", nil, sources.BadCredentials, "permission denied for table payouts"},
 		"no permission for a column":     {"REVOKE SELECT ON {T} FROM {R}; GRANT SELECT (id, made) ON {T} TO {R}", nil, sources.BadCredentials, "permission denied"},
 		"rows that are hidden":           {"ALTER TABLE {T} ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON {T} TO {R} USING (shop = 'another')", nil, sources.BadCredentials, "row-level security"},

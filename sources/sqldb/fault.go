@@ -35,11 +35,11 @@ type rowError struct {
 
 func (e *rowError) Error() string { return "columns." + e.role + ": " + e.err.Error() }
 
-// tooManyError says that more rows came than one request may bring.
+// tooManyError says that more, or longer, rows came than one request may bring.
 type tooManyError struct{}
 
 func (tooManyError) Error() string {
-	return fmt.Sprintf("more than %d rows answer one request; not all were read", maxRows)
+	return fmt.Sprintf("more than %d rows, or %d MiB of them, answer one request; not all were read", maxRows, maxBytes>>20)
 }
 
 // behindError says that a standby has not replayed what the lag promises. One whose primary

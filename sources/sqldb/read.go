@@ -38,6 +38,7 @@ func records(rows pgx.Rows, r *relation, roles []role) ([]*record, error) {
 		}
 	}
 	var list []*record
+	size := 0
 	for rows.Next() {
 		if len(list) == maxRows {
 			return nil, tooManyError{}
@@ -51,10 +52,14 @@ func records(rows pgx.Rows, r *relation, roles []role) ([]*record, error) {
 		for i, role := range roles {
 			if texts[i] != nil {
 				rec.text[role.name] = *texts[i]
+				size += len(*texts[i])
 			}
 			if times[i] != nil {
 				rec.at[role.name] = times[i].UTC()
 			}
+		}
+		if size > maxBytes {
+			return nil, tooManyError{}
 		}
 		list = append(list, rec)
 	}

@@ -23,6 +23,8 @@ const (
 	maxValues = 500
 	// maxRows is how many rows one request may bring. More is a fault, never a part.
 	maxRows = 10_000
+	// maxBytes bounds what they hold together.
+	maxBytes = 16 << 20
 )
 
 // Options are what is not in the configuration. The zero value is right for a daemon.
