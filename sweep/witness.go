@@ -27,7 +27,7 @@ func (p *pass) testify(ctx context.Context, h *heard) error {
 		}
 		for i := range told {
 			said[told[i].Operation] = &told[i]
-			p.deaf[name] = p.deaf[name] || told[i].Look.Outcome == recon.Blind
+			p.deaf[name] = p.deaf[name] || deafened(told[i].Look)
 			if p.Watch.Look != nil {
 				p.Watch.Look(told[i].Look)
 			}
@@ -37,6 +37,12 @@ func (p *pass) testify(ctx context.Context, h *heard) error {
 		h.cases[i].Witness = said[c.Operation.ID]
 	}
 	return nil
+}
+
+// deafened reports whether a look says that the witness cannot be asked. That it answers what
+// nobody understands may be so of one object alone, and keeps no other from being asked for.
+func deafened(l recon.Look) bool {
+	return l.Outcome == recon.Blind && l.Fault != string(sources.Malformed)
 }
 
 // testimonies are the looks at witnesses on which decisions rest. What changed nothing is not

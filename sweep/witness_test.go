@@ -104,3 +104,39 @@ func lastTestimony(s recon.Story) (question, answer string) {
 	}
 	return question, answer
 }
+
+// One order that nobody understands keeps the orders of later batches from nothing.
+func TestAWitnessWithOneOddObjectIsAskedForOthers(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(p *recon.Policy) { p.Witness = "orders" })
+	s.sweep.batch = 1
+	url := pgtest.EmptyURL(t)
+	shop, err := pgxpool.New(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(shop.Close)
+	if _, err := shop.Exec(t.Context(), `CREATE TABLE orders (id text PRIMARY KEY, status text);
+		INSERT INTO orders VALUES ('op_0001', 'odd'), ('op_0002', 'refunded'), ('op_0003', 'odd')`); err != nil {
+		t.Fatal(err)
+	}
+	source, err := sqldb.New("shop", sqldb.Settings{URL: recon.NewSecret(url), Witnesses: []sqldb.WitnessSettings{{
+		Name: "orders", Table: "orders", Prefix: "order:", Columns: sqldb.WitnessColumnSettings{Target: "id", Status: "status"},
+		Says: map[string]string{"refunded": "done"},
+	}}}, sqldb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.sweep.Witnesses = map[string]sources.Witness{"orders": source}
+	for n := 1; n <= 3; n++ { // whichever is looked at first
+		i := refund(n)
+		s.happen(i, s.lose(i))
+	}
+	s.pass(20 * time.Minute)
+	if out := s.run(); out.Succeeded != 3 {
+		t.Fatalf("outcome %+v", out)
+	}
+	if story := s.wantState(refund(2), recon.Succeeded); !testified(story, "refunded") {
+		t.Errorf("looks are %+v, want what the order says", story.Looks)
+	}
+}
