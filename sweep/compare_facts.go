@@ -13,7 +13,7 @@ type compareFacts struct {
 	places  map[briefPlace]bool           // of operations
 	systems map[string]bool               // of which an effect was read
 	shown   map[recon.EffectIdentity]bool // accounts and modes of which an effect was read
-	made    map[systemKind]bool           // kinds of which one was read
+	made    map[placeKind]bool            // kinds of which one was read, by place and anywhere
 	span    timeSpan
 	kinds   kindCount
 	// plain counts operations and effects that are plainly matched and were not kept, by
@@ -27,8 +27,14 @@ type briefPlace struct {
 	account, mode string
 }
 
-// systemKind is a kind of effects of a system.
-type systemKind struct{ system, kind string }
+// placeKind is a kind of effects in an account and mode of a system; without them, anywhere
+// in it.
+type placeKind struct{ system, account, mode, kind string }
+
+// seeKind notes that an effect of a kind was read.
+func seeKind(made map[placeKind]bool, at placeKind) {
+	made[at], made[placeKind{system: at.system, kind: at.kind}] = true, true
+}
 
 // timeSpan is the first and the last instant that were seen.
 type timeSpan struct{ first, last time.Time }
@@ -44,7 +50,7 @@ func (s *timeSpan) see(t time.Time) {
 
 // factsOf reads the facts off files that are kept whole.
 func factsOf(in compareInput, format *files.Format) compareFacts {
-	f := compareFacts{places: map[briefPlace]bool{}, systems: map[string]bool{}, shown: map[recon.EffectIdentity]bool{}, made: map[systemKind]bool{}, kinds: newKinds(in, format)}
+	f := compareFacts{places: map[briefPlace]bool{}, systems: map[string]bool{}, shown: map[recon.EffectIdentity]bool{}, made: map[placeKind]bool{}, kinds: newKinds(in, format)}
 	for _, op := range in.operations {
 		f.places[briefPlace{brief{op.Source, op.Action}, op.Account, op.Mode}] = true
 		f.span.see(op.CreatedAt)
@@ -52,7 +58,7 @@ func factsOf(in compareInput, format *files.Format) compareFacts {
 	for _, e := range in.effects {
 		f.systems[e.System] = true
 		f.shown[recon.EffectIdentity{System: e.System, Account: e.Account, Mode: e.Mode}] = true
-		f.made[systemKind{e.System, e.Kind}] = true
+		seeKind(f.made, placeKind{e.System, e.Account, e.Mode, e.Kind})
 		f.span.see(e.CreatedAt)
 	}
 	return f

@@ -138,6 +138,10 @@ func (p parties) tell(f recon.Finding) CompareFinding {
 func (c *comparison) silence(at briefPlace) string {
 	p := c.policies[at.brief]
 	system := systemOf(p, at.brief.source)
+	kind := placeKind{system: system, kind: p.Effect}
+	if at.account != "" {
+		kind.account, kind.mode = at.account, at.mode
+	}
 	place := recon.EffectIdentity{System: system, Account: at.account, Mode: at.mode}
 	switch why := unshown(c.o.EffectsFormat, p.Effect); {
 	case why != "":
@@ -148,8 +152,12 @@ func (c *comparison) silence(at briefPlace) string {
 		return fmt.Sprintf("account %s in %s mode is empty", at.account, at.mode)
 	case p.Effect == "":
 		return fmt.Sprintf("no effect says what %s makes; name it in a configuration (`effect`)", at.brief.action)
-	case c.o.EffectsFormat == nil && !c.in.facts.made[systemKind{system, p.Effect}]:
-		return fmt.Sprintf("there is no %s in the file, so it may not show them", recon.Noun(p.Effect))
+	case c.o.EffectsFormat == nil && !c.in.facts.made[kind]:
+		where := "in the file"
+		if c.in.facts.made[placeKind{system: system, kind: p.Effect}] {
+			where = fmt.Sprintf("of account %s in %s mode in the file", at.account, at.mode)
+		}
+		return fmt.Sprintf("there is no %s %s, so it may not show them", recon.Noun(p.Effect), where)
 	}
 	return ""
 }

@@ -143,7 +143,7 @@ func (s *sieve) eachEffect(ctx context.Context, take func(line int, e *recon.Eff
 // learn collects the facts of both files.
 func (s *sieve) learn() {
 	f := compareFacts{places: s.places(), systems: map[string]bool{}, plain: s.plain}
-	f.shown, f.made = s.shown()
+	f.shown, f.made = s.shown(nil)
 	for _, name := range s.theirs.systems.values[1:] {
 		f.systems[name] = true
 	}
@@ -167,20 +167,20 @@ func (s *sieve) places() map[briefPlace]bool {
 	return places
 }
 
-// shown gives the accounts and modes, and the kinds, of which there is an effect.
-func (s *sieve) shown() (map[recon.EffectIdentity]bool, map[systemKind]bool) {
-	shown, made := map[recon.EffectIdentity]bool{}, map[systemKind]bool{}
+// shown gives the accounts and modes, and the kinds in them, of which there is an effect.
+// Those of which several lines tell are taken as again has them.
+func (s *sieve) shown(again []*recon.Effect) (map[recon.EffectIdentity]bool, map[placeKind]bool) {
+	shown, made := map[recon.EffectIdentity]bool{}, map[placeKind]bool{}
 	type at struct{ system, place, kind uint32 }
 	seen := map[at]bool{}
-	for i := range int32(s.effects.n) {
-		r := s.effects.at(i)
+	s.eachCounted(again, func(r *effectRow) {
 		if k := (at{r.system, r.place, r.kind}); !seen[k] {
 			seen[k] = true
 			a := s.theirs.accounts.values[r.place]
 			shown[recon.EffectIdentity{System: s.theirs.systems.values[r.system], Account: a.Account, Mode: a.Mode}] = true
-			made[systemKind{s.theirs.systems.values[r.system], s.theirs.kinds.values[r.kind]}] = true
+			seeKind(made, placeKind{s.theirs.systems.values[r.system], a.Account, a.Mode, s.theirs.kinds.values[r.kind]})
 		}
-	}
+	})
 	return shown, made
 }
 
@@ -212,6 +212,7 @@ func (s *sieve) learnAgain(in *compareInput) bool {
 	guessed := s.facts.kinds
 	if len(again) > 0 {
 		s.facts.kinds = s.countKinds(again)
+		s.facts.shown, s.facts.made = s.shown(again)
 	}
 	for _, b := range s.ours.briefs.values[1:] {
 		if guessed.of(b) != s.facts.kinds.of(b) {

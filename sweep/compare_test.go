@@ -254,6 +254,10 @@ func TestWhatAFileDoesNotShowIsUnseen(t *testing.T) {
 		"a payout in a file of refunds": {
 			lines(ours("op_1", "refund.create", ""), ours("op_2", "payout.create", "")), lines(theirs("re_1", "refund", `,"reference":"op_1"`)),
 			classes{"matched": 1, "unseen": 1}, []string{"no effect says what payout.create makes; name it in a configuration (`effect`)"}},
+		"a kind that only another account shows": {
+			lines(ours("op_1", "refund.create", `,"account":"acct_1"`), ours("op_2", "payout.create", `,"account":"acct_1"`)),
+			lines(theirs("re_1", "refund", `,"reference":"op_1","account":"acct_1"`), theirs("po_1", "payout", `,"account":"acct_2"`)),
+			classes{"matched": 1, "unseen": 1}, []string{"there is no payout of account acct_1 in live mode in the file, so it may not show them"}},
 		"an action of another name that some effect names is known": {
 			lines(ours("op_1", "money.send", ""), ours("op_2", "money.send", "")), lines(theirs("tr_1", "transfer", `,"reference":"op_1"`)),
 			classes{"matched": 1, "missing": 1}, nil},
