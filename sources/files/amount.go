@@ -202,6 +202,9 @@ func (n numbers) magnitude(s string, digits int) (int64, error) {
 }
 
 func (n numbers) advice() string {
+	if n.minor {
+		return "its source says `unit: minor`, which are whole numbers such as cents: leave that out where amounts are written like 12.50"
+	}
 	return "write in the source's settings which sign is `decimal` and which separates `thousands`"
 }
 

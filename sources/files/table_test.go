@@ -200,6 +200,13 @@ func TestTheDecimalSignIsProvenOnceAndHolds(t *testing.T) {
 			t.Errorf("%s: got %v; want %q", name, err, tt.want)
 		}
 	}
+	s.Currency, s.Unit = "EUR", "minor"
+	for _, cell := range []string{"99.99", "1,234"} { // advice that the settings would refuse is none
+		_, r := read(t, "giro", s, head+"b;01.03.2026;"+cell+"\n")
+		if err := r.Err(); err == nil || !strings.Contains(err.Error(), "says `unit: minor`") || strings.Contains(err.Error(), "thousands") {
+			t.Errorf("%s among minor units: got %v", cell, err)
+		}
+	}
 	rows, _ := readAll(t, "s", files.Settings{Format: files.StripeBalance},
 		"created_utc;currency;gross;reporting_category;source_id\n2026-03-01 10:00:02;kwd;-1.430;refund;re_1\n2026-03-01 10:00:02;eur;-1.43;refund;re_2\n")
 	same(t, "Stripe writes a point unless it was asked for a comma", []string{"2 re_1 1430 completed", "3 re_2 143 completed"}, brief(rows))
