@@ -194,7 +194,7 @@ func isTable(name string) bool {
 func effectsFormat(f compareFlags, c *config.Config) (*files.Format, error) {
 	name := f.format
 	if name == "" && isTable(f.effects) {
-		return nil, misuse("%s is a table: say how it is written with --effects-format; there are %s", f.effects, strings.Join(formatNames(c), ", "))
+		return nil, misuse("%s is a table: say how it is written with --effects-format; there are %s. Any other table needs a column map in the configuration (docs/files.md)", f.effects, strings.Join(formatNames(c), ", "))
 	}
 	if name == "" || name == files.JSONLines {
 		return nil, nil
