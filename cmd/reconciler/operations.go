@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -192,6 +193,9 @@ func (a *app) input(args []string) (io.ReadCloser, string, error) {
 }
 
 func (a *app) operationsImport(ctx context.Context, args []string) error {
+	if ext := strings.ToLower(filepath.Ext(args[0])); ext == ".csv" || ext == ".tsv" {
+		return misuse("%s is a table, and the ledger takes operations as JSON Lines: write one {…} a line; `reconciler compare` reads it as it is", args[0])
+	}
 	in, name, err := a.input(args)
 	if err != nil {
 		return err
