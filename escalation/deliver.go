@@ -45,7 +45,7 @@ type Deliverer struct {
 	Stories  Stories
 	// Policy is that of the planner; messages show what it will do next.
 	Policy Policy
-	Now      func() time.Time
+	Now    func() time.Time
 	// Pause waits; nil waits in real time. A simulated clock brings its own.
 	Pause func(context.Context, time.Duration) error
 	Log   *slog.Logger // nil: the default one
