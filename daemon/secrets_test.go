@@ -3,12 +3,14 @@ package daemon
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"time"
 
@@ -92,8 +94,8 @@ escalation:
 	}
 }
 
-// talkative stands before a provider, and refuses its first list with a text that quotes a
-// customer.
+// talkative stands before a provider, and refuses the first list of each form, those of sweeps
+// and of audits, with a text that quotes a customer.
 func talkative(t *testing.T, to string) string {
 	t.Helper()
 	target, err := url.Parse(to)
@@ -101,9 +103,10 @@ func talkative(t *testing.T, to string) string {
 		t.Fatal(err)
 	}
 	proxy := httputil.NewSingleHostReverseProxy(target)
-	var refused atomic.Bool
+	var refused sync.Map // what was asked for, by the names of its parameters
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != "/v1/refunds" || refused.Swap(true) {
+		_, again := refused.LoadOrStore(fmt.Sprint(slices.Sorted(maps.Keys(r.URL.Query()))), true)
+		if r.URL.Path != "/v1/refunds" || again {
 			proxy.ServeHTTP(w, r)
 			return
 		}
