@@ -47,6 +47,7 @@ e2e: deps ## See it work with a real Prometheus, Alertmanager, PgBouncer and bro
 	$(GO) -C deploy/e2e test -vet=off -count=1 -timeout=4m ./...
 	$(GO) -C reports/browsertest test -vet=off -count=1 -timeout=2m ./...
 	$(GO) test -vet=off -count=1 -timeout=2m -tags e2e -run 'Pooler' ./daemon
+	$(GO) test -vet=off -count=1 -timeout=6m -tags e2e -run 'Replicas|NoSecret' ./cmd/reconciler
 	$(GO) test -vet=off -count=1 -timeout=6m -tags e2e ./deploy/restore
 	$(GO) -C deploy/packagetest test -vet=off -count=1 -timeout=8m ./...
 
@@ -103,7 +104,7 @@ soak: database build ## Live through SEEDS (1000) large worlds, kill replicas fo
 	bin/soak -seeds $(SEEDS) -operations $(OPERATIONS) -json bin/soak.json
 	@for seed in $$(seq 1 20); do bin/reconciler demo --seed "$$seed" >/dev/null || { echo "seed $$seed fails: bin/reconciler demo --seed $$seed" >&2; exit 1; }; done
 	@echo "20 demos, none ended wrong"
-	SOAK=$(SOAK) $(GO) test -run=TestReplicasSurviveWhateverDies -count=1 -v -timeout=120m ./cmd/reconciler
+	SOAK=$(SOAK) $(GO) test -tags e2e -run=TestReplicasSurviveWhateverDies -count=1 -v -timeout=120m ./cmd/reconciler
 	SOAK=$(SOAK) $(GO) test -run=TestAnHourOfOutage -count=1 -v ./sweep
 	INTERRUPT=all $(GO) test -run=BreaksOff -count=1 -timeout=120m ./ledger ./sweep ./nightly ./escalation
 	$(MAKE) fuzz FUZZTIME=$(FUZZTIME)

@@ -1,3 +1,5 @@
+//go:build e2e
+
 package main
 
 import (
@@ -8,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -179,16 +180,6 @@ func (s *soak) newReplica(n int) *replica {
 	}
 	s.Cleanup(func() { _ = r.log.Close() }) // it was written by others
 	return r
-}
-
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
 
 func (s *soak) start(r *replica) {
