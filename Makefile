@@ -38,8 +38,9 @@ demo: database ## See two simulated days in which answers get lost and the truth
 .PHONY: test
 test: database ## Run every test, on a PostgreSQL that is started for them and ends with them
 	$(if $(RACE),,@echo "no C compiler was found: testing without the race detector")
-	@# Without vet, which lint runs over everything; here it would look a second time.
-	$(GO) test $(RACE) -vet=off -shuffle=on -timeout=8m $(PKG)
+	@# Without vet, which lint runs over everything; here it would look a second time. Most
+	@# tests wait for programs, servers and commits, so that more of them fit than cores.
+	$(GO) test $(RACE) -vet=off -shuffle=on -parallel=6 -timeout=8m $(PKG)
 	$(if $(filter ./...,$(PKG)),$(GO) -C sources/stripe/mocktest test -vet=off -shuffle=on ./...)
 
 .PHONY: e2e
