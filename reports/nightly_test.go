@@ -79,7 +79,7 @@ func sampleNight(t testing.TB) *Nightly {
 	n.Stories = []StoryPage{NewStoryPage(recon.Story{Operation: op, Policy: recon.Policy{Effect: "refund"}, Findings: []recon.Finding{missing.Finding},
 		Journal: []recon.Entry{entry(t, 1, "07:00:00", recon.EntryOpened, `{"by":"worker-1"}`),
 			entry(t, 2, "07:00:01", recon.EntryDecision, `{"rule":"missing","reason":"three complete looks found nothing","from":"unknown","to":"manual_review","look_ids":["l1"],"findings":[{"kind":"missing"}]}`)},
-		Looks: []recon.Look{{ID: "l1", Source: "stripe-main", Method: recon.ByReference, Outcome: recon.Absent, Complete: true, Kind: "refund", Reference: "op_missing", At: at(t, "07:00:00")}},
+		Looks: []recon.Look{{ID: "l1", Source: "stripe-main", Account: "acct_1", Mode: "live", Method: recon.ByReference, Outcome: recon.Absent, Complete: true, Kind: "refund", Reference: "op_missing", At: at(t, "07:00:00")}},
 	}, asOf, zone)}
 	if err := n.Check(); err != nil {
 		t.Fatal(err)
