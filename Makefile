@@ -25,7 +25,7 @@ RACE := $(if $(filter 1,$(shell $(GO) env CGO_ENABLED)),-race)
 
 .PHONY: help
 help: ## Show what there is to make
-	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## Build the program as bin/reconciler: static, with the time zones inside; VERSION=1.2.3 names it
@@ -43,13 +43,25 @@ test: database ## Run every test, on a PostgreSQL that is started for them and e
 	$(GO) test $(RACE) -vet=off -shuffle=on -parallel=6 -timeout=8m $(PKG)
 	$(if $(filter ./...,$(PKG)),$(GO) -C sources/stripe/mocktest test -vet=off -shuffle=on ./...)
 
-.PHONY: e2e
+# They wait for programs more than they compute, so two go at once, each telling what it said
+# when it ends.
+E2E := e2e-replicas e2e-monitoring e2e-restore e2e-packages e2e-daemon e2e-pages
+
+.PHONY: e2e $(E2E)
 e2e: deps ## See it work with a real Prometheus, Alertmanager, PgBouncer and browser, packaged and restored
-	$(GO) -C deploy/e2e test -vet=off -count=1 -timeout=4m ./...
-	$(GO) -C reports/browsertest test -vet=off -count=1 -timeout=2m ./...
-	$(GO) test -vet=off -count=1 -timeout=2m -tags e2e -run 'Pooler' ./daemon
+	@$(MAKE) --no-print-directory --keep-going --output-sync -j2 $(E2E)
+
+e2e-replicas:
 	$(GO) test -vet=off -count=1 -timeout=6m -tags e2e -run 'Replicas|NoSecret' ./cmd/reconciler
+e2e-monitoring:
+	$(GO) -C deploy/e2e test -vet=off -count=1 -timeout=4m ./...
+e2e-pages:
+	$(GO) -C reports/browsertest test -vet=off -count=1 -timeout=2m ./...
+e2e-daemon:
+	$(GO) test -vet=off -count=1 -timeout=2m -tags e2e -run 'Pooler' ./daemon
+e2e-restore:
 	$(GO) test -vet=off -count=1 -timeout=6m -tags e2e ./deploy/restore
+e2e-packages:
 	$(GO) -C deploy/packagetest test -vet=off -count=1 -timeout=8m ./...
 
 .PHONY: deps
