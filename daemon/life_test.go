@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -16,18 +15,7 @@ import (
 // it can prove, tells a person of what it cannot, and a second replica adds nothing.
 func TestADaemonSweepsAtOnceAndTellsWhatNeedsAPerson(t *testing.T) {
 	t.Parallel()
-	stripe, err := stripetest.Start(stripetest.Options{
-		Now: time.Now, Seed: 1, Accounts: []stripetest.Account{{ID: "acct_1", Mode: "live", Key: "sk_live_TESTONLY"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stripe.Close)
-	slack, err := slacktest.Start(slacktest.Options{Token: "xoxb-TESTONLY"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(slack.Close)
+	stripe, slack := startFakes(t)
 	c := parse(t, oneSource+`
 escalation:
   destinations: [{name: recon, kind: slack, settings: {channel: "#payments-recon", token: "${TOKEN}", api_url: "${SLACK_URL}"}}]

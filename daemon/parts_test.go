@@ -13,8 +13,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/seed-1c4f4dc2/reconciler/config"
+	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
@@ -221,4 +223,22 @@ func TestALongRunGivesItsSourceBackBetweenSlices(t *testing.T) {
 	if diff := cmp.Diff([]string{"2026-03-02T04:00 UTC", ""}, ticks); diff != "" {
 		t.Errorf("ticks (-want +got):\n%s", diff)
 	}
+}
+
+// startFakes starts a Stripe with one account and a Slack, which end with the test.
+func startFakes(t *testing.T) (*stripetest.Server, *slacktest.Server) {
+	t.Helper()
+	stripe, err := stripetest.Start(stripetest.Options{
+		Now: time.Now, Seed: 1, Accounts: []stripetest.Account{{ID: "acct_1", Mode: "live", Key: "sk_live_TESTONLY"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stripe.Close)
+	slack, err := slacktest.Start(slacktest.Options{Token: "xoxb-TESTONLY"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(slack.Close)
+	return stripe, slack
 }

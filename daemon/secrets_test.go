@@ -16,7 +16,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
@@ -30,18 +29,7 @@ var leaks = []string{"TESTONLY", "jane@example.com", "Jane Doe", "v1=abc"}
 // says of its refusal. Nothing of it comes out.
 func TestB100_NoSecretAndNoPersonalDataComesOutOfTheDaemon(t *testing.T) {
 	t.Parallel()
-	stripe, err := stripetest.Start(stripetest.Options{
-		Now: time.Now, Seed: 1, Accounts: []stripetest.Account{{ID: "acct_1", Mode: "live", Key: "sk_live_TESTONLY"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stripe.Close)
-	slack, err := slacktest.Start(slacktest.Options{Token: "xoxb-TESTONLY"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(slack.Close)
+	stripe, slack := startFakes(t)
 	direct := pgtest.URL(t)
 	gate, through := newGate(t, direct)
 	through = strings.Replace(through, "@", ":TESTONLY@", 1)

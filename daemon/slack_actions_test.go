@@ -59,21 +59,11 @@ type office struct {
 // openOffice starts one that has a finding on an operation of each amount: op_1, op_2.
 func openOffice(t *testing.T, amounts ...int64) *office {
 	t.Helper()
-	stripe, err := stripetest.Start(stripetest.Options{
-		Now: time.Now, Seed: 1, Accounts: []stripetest.Account{{ID: "acct_1", Mode: "live", Key: "sk_live_TESTONLY"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stripe.Close)
-	slack, err := slacktest.Start(slacktest.Options{Token: "xoxb-TESTONLY"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(slack.Close)
+	stripe, slack := startFakes(t)
 	o := &office{slack: slack, stripe: stripe, url: pgtest.URL(t), environ: map[string]string{"KEY": "sk_live_TESTONLY", "STRIPE_URL": stripe.URL(),
 		"TOKEN": "xoxb-TESTONLY", "SLACK_URL": slack.URL(), "SIGNING": clickSecret}}
 	c := parse(t, clickable, o.environ)
+	var err error
 	if o.ledger, err = ledger.Open(t.Context(), ledger.Options{URL: o.url, MaxConns: 4}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/escalation/webhook"
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
@@ -19,18 +18,7 @@ import (
 // name, and what one of them refuses goes to the other.
 func TestADaemonTellsByTheLaddersOfItsConfiguration(t *testing.T) {
 	t.Parallel()
-	stripe, err := stripetest.Start(stripetest.Options{
-		Now: time.Now, Seed: 1, Accounts: []stripetest.Account{{ID: "acct_1", Mode: "live", Key: "sk_live_TESTONLY"}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stripe.Close)
-	slack, err := slacktest.Start(slacktest.Options{Token: "xoxb-TESTONLY"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(slack.Close)
+	stripe, slack := startFakes(t)
 	const secret = "whsec-TESTONLY-TESTONLY"
 	var mu sync.Mutex // guards bodies
 	var bodies []string
