@@ -22,7 +22,7 @@ const (
 	Happened     Verb = "happened"       // the operation succeeded with an effect
 	DidNotHappen Verb = "did-not-happen" // it failed
 	Release      Verb = "release"        // it may be sent once more under its key
-	Accept       Verb = "accept"         // the difference stands
+	Accept       Verb = "accept"         // what was found stands as it is
 	Adopt        Verb = "adopt"          // the effect belongs to an operation
 	Ignore       Verb = "ignore"         // the effect is not ours
 )
@@ -61,7 +61,7 @@ func (v Verb) Text(effect string) string {
 	case Release:
 		return "it may be sent once more under the same key"
 	case Accept:
-		return "the difference stands"
+		return "it stands as it is"
 	case Adopt:
 		return it + " belongs to an operation of ours"
 	case Ignore:

@@ -64,6 +64,23 @@ func (k FindingKind) Advice() string {
 	return ""
 }
 
+// Accepted says what it means that a person accepts such a finding.
+func (k FindingKind) Accepted() string {
+	switch k {
+	case FindMismatch:
+		return "the difference stands; an operation with an effect succeeded with it"
+	case FindDuplicate:
+		return "it is seen to: what is at the provider stands, each of it"
+	case FindReversed:
+		return "it is seen to: it was done, and what came of it later stands"
+	case FindConflict:
+		return "the provider's word stands; an operation with an effect succeeded with it"
+	case FindFailing:
+		return "it is seen to"
+	}
+	return Accept.Text("")
+}
+
 // Text says in plain words what the ledger believes.
 func (s State) Text() string {
 	switch s {

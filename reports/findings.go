@@ -232,7 +232,7 @@ func (p *page) ways(s FindingStory) {
 	p.line("To settle it")
 	p.text("  ", "reconciler findings resolve "+s.ID+" --as ANSWER --reason TEXT")
 	for _, v := range fitting(s, p.now) {
-		p.text("    "+pad(string(v), 15)+" ", v.Text("")+hints[v])
+		p.text("    "+pad(string(v), 15)+" ", answerText(v, s.Kind))
 	}
 }
 
@@ -248,25 +248,33 @@ func agreement(s FindingStory) string {
 	return text + " --reason TEXT"
 }
 
-var hints = map[recon.Verb]string{
-	recon.Happened: " (--effect ID says as which effect; it is looked up first)",
-	recon.Adopt:    " (--operation ID says whose; else a new one is made for it)",
+// answerText says what an answer means for a finding of this kind, and what it takes.
+func answerText(v recon.Verb, k recon.FindingKind) string {
+	switch v {
+	case recon.Happened:
+		return v.Text("") + " (--effect ID says as which effect; it is looked up first)"
+	case recon.Adopt:
+		return v.Text("") + " (--operation ID says whose; else a new one is made for it)"
+	case recon.Accept:
+		return k.Accepted()
+	}
+	return v.Text("")
 }
 
-// fitting are the answers that make sense for a finding. A release is one only while a
-// repeat is safe.
+// fitting are the answers that lead on from a finding of this kind. What is refused for
+// everyone, or would only hide what is not known, is offered to nobody.
 func fitting(s FindingStory, now time.Time) []recon.Verb {
 	switch s.Kind {
 	case recon.FindOrphan:
-		return []recon.Verb{recon.Adopt, recon.Ignore, recon.Accept}
+		return []recon.Verb{recon.Adopt, recon.Ignore}
 	case recon.FindFailing, recon.FindDuplicate, recon.FindMismatch, recon.FindConflict:
 		return []recon.Verb{recon.Accept}
 	case recon.FindReversed:
 		return []recon.Verb{recon.DidNotHappen, recon.Accept}
 	}
 	verbs := []recon.Verb{recon.Happened, recon.DidNotHappen}
-	if len(s.Stories) == 1 && s.Stories[0].SafeRetryUntil().After(now) {
+	if len(s.Stories) == 1 && s.Stories[0].Releasable(now) {
 		verbs = append(verbs, recon.Release)
 	}
-	return append(verbs, recon.Accept)
+	return verbs
 }

@@ -16,6 +16,7 @@ import (
 func proposed(t testing.TB) FindingStory {
 	t.Helper()
 	story := openRefund(t)
+	story.Kept, story.Policy.PerOperation = true, 6
 	story.Journal = append(story.Journal,
 		entry(t, 6, "02:20:00", recon.EntryPerson, `{"by":"olga","via":"slack","verb":"acknowledge","finding_kind":"unresolved","until":"2026-03-01T06:20:00Z","reason":"asked the bank","from":"unknown","to":"unknown"}`),
 		entry(t, 7, "02:31:00", recon.EntryPerson, `{"by":"ana","via":"command line","verb":"happened","proposed":true,"effect_id":"re_9","finding_kind":"unresolved","reason":"seen on the bank's screen","from":"unknown","to":"unknown"}`))
@@ -67,6 +68,48 @@ func TestAFindingIsReadOnOneScreen(t *testing.T) {
 			}
 			checkPage(t, b.String())
 			golden(t, "finding_"+name+".txt", b.Bytes())
+		})
+	}
+}
+
+// What a finding is not about, or what everybody is refused, is no way to settle it.
+func TestAFindingOffersWhatLeadsOn(t *testing.T) {
+	t.Parallel()
+	unkept := proposed(t)
+	unkept.Stories[0].Kept = false
+	for kind, want := range map[recon.FindingKind][]string{
+		recon.FindUnresolved: {"happened", "did-not-happen"},
+		recon.FindMissing:    {"happened", "did-not-happen"},
+		recon.FindNeverSent:  {"happened", "did-not-happen"},
+		recon.FindOrphan:     {"adopt", "ignore"},
+		recon.FindDuplicate:  {"accept"},
+		recon.FindMismatch:   {"accept"},
+		recon.FindReversed:   {"did-not-happen", "accept"},
+		recon.FindConflict:   {"accept"},
+		recon.FindFailing:    {"accept"},
+		recon.FindBlind:      nil,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			s := unkept
+			s.Kind = kind
+			var b bytes.Buffer
+			if err := Finding(&b, s, at(t, "02:40:00"), nil); err != nil {
+				t.Fatal(err)
+			}
+			_, ways, _ := strings.Cut(b.String(), "To settle it\n")
+			var got []string
+			for line := range strings.Lines(ways) {
+				if verb := strings.Fields(line)[0]; recon.Verb(verb).Settles() {
+					got = append(got, verb)
+				}
+			}
+			if d := cmp.Diff(want, got); d != "" {
+				t.Errorf("-want +got:\n%s", d)
+			}
+			if strings.Contains(ways, "difference") != (kind == recon.FindMismatch) {
+				t.Errorf("it speaks of a difference where there is none, or not where there is one:\n%s", ways)
+			}
 		})
 	}
 }

@@ -92,7 +92,7 @@ func (a *app) newResolve() *cobra.Command {
 		Long: "--as happened: the operation succeeded, with the effect that --effect names or that is known; it is looked up first.\n" +
 			"--as did-not-happen: it failed.\n" +
 			"--as release: it may be sent once more under the same key, if that is safe still.\n" +
-			"--as accept: the difference stands.\n" +
+			"--as accept: what was found stands as it is, such as a difference; an operation with an effect succeeded with it.\n" +
 			"--as adopt: the effect belongs to --operation, else to a new operation.\n" +
 			"--as ignore: the effect is not ours.\n" +
 			"Above the configured amount, and where the provider does not confirm an effect, it becomes a proposal, which a second person ends by saying the same.",

@@ -128,7 +128,7 @@ func (n *Notifier) ours(address string) bool {
 // titles head the forms; Slack takes 24 characters.
 var titles = map[recon.Verb]string{
 	recon.Snooze: "Snooze", recon.Assign: "Assign", recon.Happened: "It happened", recon.DidNotHappen: "It did not happen",
-	recon.Release: "Release", recon.Accept: "Accept the difference", recon.Adopt: "Adopt the effect", recon.Ignore: "Not ours", Approve: "Approve", recon.Reject: "Reject",
+	recon.Release: "Release", recon.Accept: "Accept", recon.Adopt: "Adopt the effect", recon.Ignore: "Not ours", Approve: "Approve", recon.Reject: "Reject",
 }
 
 // effects say what comes of it when the form is sent.
@@ -137,7 +137,7 @@ var effects = map[recon.Verb]string{
 	recon.Happened:     "The operation becomes succeeded, with this effect.",
 	recon.DidNotHappen: "The operation becomes failed, for good. Be sure that the provider has nothing of it.",
 	recon.Release:      "It may be sent once more, under the same key, so that the provider does it at most once.",
-	recon.Accept:       "The difference stands, and is not told again.",
+	recon.Accept:       "What was found stands as it is, and is not told again.",
 	recon.Adopt:        "The effect becomes one of an operation of ours.",
 	recon.Ignore:       "The effect is none of ours, and is not told again.",
 	recon.Reject:       "What was proposed is dropped. The finding stays open.",
