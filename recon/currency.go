@@ -21,6 +21,11 @@ func (m Money) Text(overrides map[string]int) string {
 	if m.IsZero() {
 		return "no amount"
 	}
+	return m.SumText(overrides)
+}
+
+// SumText writes a sum, which may come to 0 and is known then: "0.00 EUR".
+func (m Money) SumText(overrides map[string]int) string {
 	if m.Currency == "" {
 		return strconv.FormatInt(m.Minor, 10) + " minor units, currency not known"
 	}

@@ -301,6 +301,29 @@ func TestB66_AReportShowsAFeeThatIsNotKnownAsNotKnown(t *testing.T) {
 	}
 }
 
+// A sum that is known to be 0 has the decimals of its currency, as every other one.
+func TestAKnownSumOfNothingHasItsDecimals(t *testing.T) {
+	t.Parallel()
+	n := sampleNight(t)
+	n.Fees = nil
+	for _, currency := range []string{"EUR", "ISK", "JPY", "KWD"} {
+		n.Fees = append(n.Fees, FeeLine{Source: "stripe-main", Kind: "charge", Currency: currency, Known: Sum{1, amountOf(0)}})
+	}
+	n.Exponents = map[string]int{"ISK": 2}
+	files := render(t, n)
+	for currency, want := range map[string]string{"EUR": "0.00", "ISK": "0.00", "JPY": "0", "KWD": "0.000"} {
+		for name, line := range map[string]string{
+			"report-2026-03-01-totals.csv": "fees,stripe-main,charge," + currency + ",known,1,0," + want + "\n",
+			"report-2026-03-01.txt":        " " + want + " " + currency + " ",
+			"report-2026-03-01.html":       ">" + want + " " + currency + "<",
+		} {
+			if !strings.Contains(string(files[name]), line) {
+				t.Errorf("%s does not hold %q:\n%s", name, line, files[name])
+			}
+		}
+	}
+}
+
 // What waits for a person stands first, then what is open from before, then what is over.
 func TestFindingsThatWaitStandFirst(t *testing.T) {
 	t.Parallel()

@@ -52,10 +52,7 @@ func (n *Nightly) sumText(s Sum, currency *string) string {
 	if s.Amount == nil || currency == nil {
 		return "–"
 	}
-	if *s.Amount == 0 {
-		return "0 " + *currency
-	}
-	return recon.Money{Minor: *s.Amount, Currency: *currency}.Text(n.Exponents)
+	return recon.Money{Minor: *s.Amount, Currency: *currency}.SumText(n.Exponents)
 }
 
 // gapText tells one gap.

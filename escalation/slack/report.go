@@ -56,10 +56,7 @@ func (d dayReport) money() []string {
 }
 
 func (d dayReport) amount(minor int64, currency string) string {
-	if minor == 0 {
-		return "0 " + recon.Shorten(currency, 12)
-	}
-	return recon.Money{Minor: minor, Currency: currency}.Text(d.Exponents)
+	return recon.Money{Minor: minor, Currency: recon.Shorten(currency, 12)}.SumText(d.Exponents)
 }
 
 func (d dayReport) findings() []string {
