@@ -373,3 +373,46 @@ func TestTheShareOfAGroupsEffectIsTold(t *testing.T) {
 		t.Errorf("the document:\n%s", doc.String())
 	}
 }
+
+// An operation that was closed without asking says what it was concluded from: "not yet"
+// would say that nothing is known.
+func TestAnOperationClosedWithoutAskingSaysWhatItRestsOn(t *testing.T) {
+	t.Parallel()
+	look := func(m recon.Method) []recon.Look {
+		return []recon.Look{{ID: "look_9", Source: "bank", Method: m, Outcome: recon.Found, Complete: true}}
+	}
+	closing := func(k recon.EntryKind, from string) []recon.Entry {
+		return []recon.Entry{
+			entry(t, 1, "01:58:00", recon.EntryOpened, `{"by":"import","to":"`+from+`"}`),
+			entry(t, 2, "02:31:05", k, `{"from":"`+from+`","to":"succeeded","look_ids":["look_9"]}`),
+			entry(t, 3, "02:40:00", recon.EntryPerson, `{"verb":"accept","from":"succeeded","to":"succeeded"}`),
+		}
+	}
+	for name, c := range map[string]struct {
+		journal []recon.Entry
+		looks   []recon.Look
+		blinds  int
+		want    string
+	}{
+		"stored effects":   {closing(recon.EntryDecision, "unknown"), look(recon.ByStored), 0, "not needed: it was among the effects that are stored, such as imported ones"},
+		"files":            {closing(recon.EntryDecision, "unknown"), look(recon.ByFile), 0, "not needed: it was in the imported files of bank"},
+		"an event":         {closing(recon.EntryDecision, "unknown"), look(recon.ByEvent), 0, "not needed: the provider told it by an event"},
+		"after an outage":  {closing(recon.EntryDecision, "unknown"), look(recon.ByStored), 2, "such as imported ones; tried 2 times, and could not look"},
+		"the sender":       {closing(recon.EntryFinished, "in_progress"), nil, 0, "not needed: its sender was told"},
+		"a person":         {closing(recon.EntryPerson, "manual_review"), nil, 0, "not needed: a person said what came of it"},
+		"closed elsewhere": {closing(recon.EntryDecision, "succeeded")[:1], nil, 0, "not here: it was closed when it was recorded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := closedRefund(t)
+			s.Journal, s.Looks, s.Check = c.journal, c.looks, recon.Check{Blinds: c.blinds}
+			var b bytes.Buffer
+			if err := Story(&b, s, at(t, "03:00:00"), nil); err != nil {
+				t.Fatal(err)
+			}
+			if text := strings.Join(strings.Fields(b.String()), " "); !strings.Contains(text, c.want) || strings.Contains(text, "not yet") {
+				t.Errorf("want %q in:\n%s", c.want, b.String())
+			}
+		})
+	}
+}

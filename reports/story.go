@@ -54,7 +54,7 @@ func (p *page) stateRows(s recon.Story) []StoryRow {
 		{"Error", o.ErrorCode},
 		{"Safe retry", strings.TrimPrefix(s.SafeRetry(p.now, p.zone), "safe retry ")},
 		{"Next check", p.nextCheck(s)},
-		{"Looked", looked(s.Check)},
+		{"Looked", looked(s)},
 		{"Key", o.Key},
 		{"Part of", partOf(o)},
 		{"Closed", p.ago(o.ClosedAt)},
@@ -132,18 +132,6 @@ func classText(c recon.AttemptClass) string {
 		return "got no answer that says what happened"
 	}
 	return ""
-}
-
-func looked(c recon.Check) string {
-	switch {
-	case c.Looks == 0 && c.Blinds == 0:
-		return "not yet"
-	case c.Blinds == 0:
-		return count(c.Looks, "time")
-	case c.Looks == 0:
-		return "not yet; tried " + count(c.Blinds, "time") + ", and could not look"
-	}
-	return fmt.Sprintf("%s; %s since could not look", count(c.Looks, "time"), count(c.Blinds, "look"))
 }
 
 func partOf(o recon.Operation) string {
