@@ -225,9 +225,20 @@ func (d *decoder) build(doc file) *Config {
 	}
 	d.buildEscalation(doc, c)
 	d.buildReports(doc.Reports, c)
+	d.idle(c)
 	slices.SortStableFunc(d.notes, func(a, b Note) int { return cmp.Or(a.Line-b.Line, strings.Compare(a.Path, b.Path)) })
 	c.Notes = d.notes
 	return c
+}
+
+// idle says of a file without faults that nothing would be done by it, which nobody means.
+func (d *decoder) idle(c *Config) {
+	switch {
+	case len(c.Sources) == 0:
+		d.note("sources", "none is named, so nothing is ever looked at: name the provider that your operations are asked of, as `reconciler config example` shows")
+	case len(c.Policies) == 0:
+		d.note("actions", "none is named, so no operation can be opened and no source is asked: name what is asked of "+string(c.Sources[0].Name)+", as `reconciler config example` shows")
+	}
 }
 
 func (d *decoder) buildSchedule(doc file, c *Config) {

@@ -55,7 +55,11 @@ func (a *app) configCheck(context.Context, []string) error {
 				return err
 			}
 		}
-		_, err := fmt.Fprintf(w, "%s is right: %s, %s\n", answer.File, count(answer.Sources, "source"), count(answer.Actions, "action"))
+		verdict := "is right"
+		if answer.Actions == 0 {
+			verdict = "has no fault, and nothing will be looked at"
+		}
+		_, err := fmt.Fprintf(w, "%s %s: %s, %s\n", answer.File, verdict, count(answer.Sources, "source"), count(answer.Actions, "action"))
 		return err
 	})
 }

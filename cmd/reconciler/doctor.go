@@ -39,6 +39,9 @@ func (a *app) doctor(ctx context.Context, _ []string) error {
 		return err
 	}
 	defer done()
+	for _, n := range c.Notes {
+		answer.Advice = append(answer.Advice, warning("configuration", "%s", n))
+	}
 	answer.Advice = append(answer.Advice, sourceAdvice(ctx, c, l)...)
 	answer.Advice = append(answer.Advice, destinationAdvice(ctx, c)...)
 	if err := ctx.Err(); err != nil {
