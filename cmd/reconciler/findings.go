@@ -77,6 +77,11 @@ func (a *app) findingsList(ctx context.Context, f ledger.FindingFilter) error {
 	if err := knownSource(ctx, l, c, f.Source); err != nil {
 		return err
 	}
+	if f.Operation != "" {
+		if _, err := l.Operation(ctx, f.Operation); err != nil {
+			return err
+		}
+	}
 	rows, err := l.Findings(ctx, f)
 	if err != nil {
 		return err

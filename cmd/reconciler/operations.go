@@ -73,7 +73,7 @@ func (a *app) newOperationsList() *cobra.Command {
 			return err
 		}
 		return a.withLedger(ctx, func(l *ledger.Ledger) error {
-			if err := knownSource(ctx, l, c, f.Source); err != nil {
+			if err := errors.Join(knownSource(ctx, l, c, f.Source), knownAction(ctx, l, c, f.Action)); err != nil {
 				return err
 			}
 			return a.operationsList(ctx, l, f)

@@ -37,3 +37,18 @@ func (l *Ledger) Knows(ctx context.Context, source recon.SourceName) (bool, []re
 	err = l.pool.QueryRow(ctx, toldOfSQL, l.tenant, string(source)).Scan(&told)
 	return told, known, l.fault("list the sources", err)
 }
+
+// Every operation has the action of a policy, which may no longer be in force.
+const knownActionsSQL = `SELECT DISTINCT p.action FROM reconciler.policies p WHERE p.tenant = $1 ORDER BY 1`
+
+// Actions names the actions of which the ledger may hold an operation.
+func (l *Ledger) Actions(ctx context.Context) ([]string, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	rows, err := l.pool.Query(ctx, knownActionsSQL, l.tenant)
+	if err != nil {
+		return nil, l.fault("list the actions", err)
+	}
+	known, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	return known, l.fault("list the actions", err)
+}
