@@ -429,12 +429,14 @@ func TestAProposalIsAboutWhatWasObserved(t *testing.T) {
 		t.Errorf("what ana proposed about other values still stands: %+v", p)
 	}
 	w.want("bob", a, ledger.PersonProposed)
-	w.want("bob", a, ledger.PersonProposed)
+	if got := w.want("bob", a, ledger.PersonProposed); !got.Repeated {
+		t.Errorf("bob proposes the same again and is answered %+v", got)
+	}
 	if got := w.want("ana", a, ledger.PersonDone); got.ProposedBy != "bob" || got.OperationState != recon.Succeeded {
 		t.Errorf("answered %+v", got)
 	}
 	s := w.finding(a.Finding)
-	if len(s.Acts) != 4 || s.Acts[3].ProposedBy != "bob" || s.Ending != "bob and ana settled it as accept: looked at the dashboard" {
+	if len(s.Acts) != 3 || s.Acts[2].ProposedBy != "bob" || s.Ending != "bob and ana settled it as accept: looked at the dashboard" {
 		t.Errorf("the story tells %+v, ending %q", s.Acts, s.Ending)
 	}
 }

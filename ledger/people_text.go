@@ -16,7 +16,11 @@ func (a PersonAnswer) Text(verb recon.Verb, zone *time.Location) string {
 	case PersonRefused:
 		return "Refused: " + sentence(a.Reason, a.Next)
 	case PersonProposed:
-		return fmt.Sprintf("Proposed by %s: %s. A second person must say the same, because %s.", a.Person, a.what(verb, zone), recon.TwoText(a.Two))
+		lead := "Proposed by %s: %s. A second person must say the same, because %s."
+		if a.Repeated {
+			lead = "Proposed by %s already: %s. It waits for a second, other person to say the same, because %s."
+		}
+		return fmt.Sprintf(lead, a.Person, a.what(verb, zone), recon.TwoText(a.Two))
 	}
 	text := fmt.Sprintf("Done by %s: %s", a.Person, a.what(verb, zone))
 	if a.ProposedBy != "" {

@@ -166,6 +166,26 @@ func TestNobodyApprovesWhatTheyProposedByWhicheverWay(t *testing.T) {
 			t.Errorf("%s: %v", who, got)
 		}
 	}
+	// The same once more writes nothing, by whichever way it comes; other words do.
+	count := func() (written string) {
+		t.Helper()
+		must(t, a.pool.QueryRow(t.Context(), `SELECT 'version ' || f.version || ', actions ' || (SELECT count(*) FROM reconciler.person_actions)
+			|| ', entries ' || (SELECT count(*) FROM reconciler.journal) FROM reconciler.findings f WHERE f.finding_id = 'f_op_1'`).Scan(&written))
+		return written
+	}
+	try(ana, object{"reason": "the bank has nothing"})
+	before := count()
+	for _, by := range []func() object{
+		func() object { return try(ana, object{"reason": "the bank has nothing"}) },
+		func() object { return try(daemon, object{"person": "ana", "reason": "the bank has nothing"}) },
+	} {
+		if got := by(); got["outcome"] != "proposed" || got["repeated"] != true || got["two"] != "amount" || count() != before {
+			t.Errorf("ana says the same once more: %v, %s before and %s now", got, before, count())
+		}
+	}
+	if got := try(ana, object{"reason": "and so says the customer"}); got["repeated"] != nil || count() == before {
+		t.Errorf("ana gives another reason: %v", got)
+	}
 	// Another answer is another proposal.
 	if got := try(daemon, object{"person": "bob", "verb": "accept"}); got["outcome"] != "proposed" {
 		t.Errorf("bob answers otherwise: %v", got)

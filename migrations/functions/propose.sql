@@ -3,11 +3,15 @@ CREATE OR REPLACE FUNCTION reconciler.propose(
 RETURNS jsonb
 LANGUAGE plpgsql VOLATILE AS $$
 -- Keeps what one person wants until another one says the same. A new proposal takes the
--- place of an older one.
+-- place of an older one; the same person's same words are none, and nothing is written.
 DECLARE
+    told CONSTANT jsonb := jsonb_build_object('two', plan -> 'two', 'operation_id', plan -> 'operation_id', 'effect_id', plan -> 'effect_id');
     op reconciler.operations;
-    answer jsonb;
 BEGIN
+    IF reconciler.proposed_already(f, asked, plan) AND f.proposal ->> 'person' = person
+        AND f.proposal ->> 'reason' = asked.reason AND f.proposal -> 'two' = plan -> 'two' THEN
+        RETURN reconciler.person_answer('proposed', f, person, told || '{"repeated": true}');
+    END IF;
     f.proposal := jsonb_strip_nulls(jsonb_build_object('verb', asked.verb, 'person', person, 'at', reconciler.utc_text(now),
         'reason', asked.reason, 'two', plan -> 'two', 'operation_id', plan -> 'operation_id', 'effect_id', plan -> 'effect_id',
         'openings', f.openings)) || jsonb_build_object('observed', f.observed);
@@ -22,8 +26,5 @@ BEGIN
             'proposed', true, 'two', plan -> 'two', 'effect_id', plan -> 'effect_id',
             'look_ids', CASE WHEN plan ? 'look_id' THEN jsonb_build_array(plan -> 'look_id') END));
     END LOOP;
-    answer := reconciler.person_answer('proposed', f, person, jsonb_build_object(
-        'two', plan -> 'two', 'operation_id', plan -> 'operation_id', 'effect_id', plan -> 'effect_id'));
-    RETURN reconciler.person_remember(f, asked, now, answer, jsonb_build_object(
-        'proposed', true, 'two', plan -> 'two', 'operation_id', plan -> 'operation_id', 'effect_id', plan -> 'effect_id'));
+    RETURN reconciler.person_remember(f, asked, now, reconciler.person_answer('proposed', f, person, told), told || '{"proposed": true}');
 END $$;

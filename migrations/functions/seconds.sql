@@ -1,12 +1,6 @@
 CREATE OR REPLACE FUNCTION reconciler.seconds(f reconciler.findings, asked record, plan jsonb, person text) RETURNS boolean
 LANGUAGE plpgsql STABLE AS $$
--- Whether this is the second, other person saying the same about the same. A proposal
--- about what was observed earlier, or before it opened again, is none any more.
+-- Whether this is the second, other person saying the same about the same.
 BEGIN
-    RETURN coalesce(f.proposal ->> 'person' <> person
-        AND f.proposal ->> 'verb' = asked.verb
-        AND f.proposal ->> 'operation_id' IS NOT DISTINCT FROM plan ->> 'operation_id'
-        AND f.proposal ->> 'effect_id' IS NOT DISTINCT FROM plan ->> 'effect_id'
-        AND (f.proposal ->> 'openings')::integer = f.openings
-        AND f.proposal -> 'observed' = f.observed, false);
+    RETURN f.proposal ->> 'person' <> person AND reconciler.proposed_already(f, asked, plan);
 END $$;
