@@ -28,7 +28,8 @@ help: ## Show what there is to make
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z0-9-]+:.*## / { printf "  %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build the program as bin/reconciler: static, with the time zones inside; VERSION=1.2.3 names it
+build: export GOTOOLCHAIN := $(if $(VERSION),$(shell sed -n 's/^toolchain //p' go.mod),$(GOTOOLCHAIN))
+build: ## Build the program as bin/reconciler: static, with the time zones inside; VERSION=1.2.3 names a release
 	CGO_ENABLED=0 $(GO) build -trimpath -tags timetzdata -ldflags '-s -w $(if $(VERSION),-X main.release=$(VERSION))' -o bin/reconciler ./cmd/reconciler
 
 .PHONY: demo
@@ -86,7 +87,7 @@ generate: ## Make the generated files again
 	mv deploy/grafana/dashboards/reconciler.json.new deploy/grafana/dashboards/reconciler.json
 
 .PHONY: vuln
-vuln: ## Look for known faults in what the code calls (needs vuln.go.dev, or a copy in GOVULNDB)
+vuln: ## Look for known faults in what the code calls (from vuln.go.dev, the module proxy, or a copy in GOVULNDB)
 	@tools/vuln
 
 .PHONY: fuzz

@@ -2,6 +2,9 @@ module github.com/seed-1c4f4dc2/reconciler
 
 go 1.26.0
 
+// What releases are built and judged with; any Go from the version above on builds the program.
+toolchain go1.27.3
+
 require (
 	github.com/bojanz/currency v1.4.2
 	github.com/goccy/go-yaml v1.19.2
