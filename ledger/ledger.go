@@ -113,11 +113,12 @@ func (l *Ledger) greet(ctx context.Context, tenant string) error {
 	return nil
 }
 
-// schemaFault passes on what the schema check says of versions, and cleans the rest.
+// schemaFault passes on what the schema check says of the database, and cleans the rest.
 func (l *Ledger) schemaFault(err error) error {
+	var encoding *migrations.Encoding
 	var behind *migrations.Behind
 	var newer *migrations.Newer
-	if errors.As(err, &behind) || errors.As(err, &newer) {
+	if errors.As(err, &encoding) || errors.As(err, &behind) || errors.As(err, &newer) {
 		return fmt.Errorf("database %s: %w", l.place, err)
 	}
 	return l.fault("check the schema", err)

@@ -38,22 +38,45 @@ func (e *Newer) Error() string {
 	return fmt.Sprintf("the database's schema is version %d and this program knows only %d: use the newer program; nothing was changed", e.Have, e.Want)
 }
 
+// Encoding says that the database keeps texts otherwise than in UTF-8, in which alone ids
+// and keys are kept byte by byte, references compared and requests hashed.
+type Encoding struct {
+	Have string
+}
+
+func (e *Encoding) Error() string {
+	return fmt.Sprintf("the database's encoding is %s, and texts, keys and hashes need UTF8: make another one with "+
+		"CREATE DATABASE … ENCODING 'UTF8' LOCALE 'C' TEMPLATE template0; nothing was changed", e.Have)
+}
+
+func compareEncoding(have string) error {
+	if have != "UTF8" {
+		return &Encoding{have}
+	}
+	return nil
+}
+
 // Querier is a connection, a pool or a transaction of pgx.
 type Querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
 // Check reports whether the database has exactly the schema that this program knows, and
-// every function of it: nil, *Behind or *Newer.
+// every function of it: nil, *Encoding, *Behind or *Newer.
 func Check(ctx context.Context, conn Querier) error {
 	want, err := newest()
 	if err != nil {
 		return err
 	}
 	// to_regclass first: naming a table that is not there is an error of its own.
+	var encoding string
 	var exists bool
-	if err := conn.QueryRow(ctx, `SELECT to_regclass('reconciler.schema_version') IS NOT NULL`).Scan(&exists); err != nil {
+	const ask = `SELECT current_setting('server_encoding'), to_regclass('reconciler.schema_version') IS NOT NULL`
+	if err := conn.QueryRow(ctx, ask).Scan(&encoding, &exists); err != nil {
 		return fmt.Errorf("look for the schema's version: %w", err)
+	}
+	if err := compareEncoding(encoding); err != nil {
+		return err
 	}
 	if !exists {
 		return &Behind{Want: want}

@@ -207,8 +207,8 @@ func createSchema(ctx context.Context, db *sql.DB) error {
 	if version < oldestServer {
 		return fmt.Errorf("the server is PostgreSQL %d: 15 or later is needed", version/10000)
 	}
-	if encoding != "UTF8" {
-		return fmt.Errorf("the database's encoding is %s: keys and hashes need UTF8; create it with ENCODING 'UTF8' TEMPLATE template0", encoding)
+	if err := compareEncoding(encoding); err != nil {
+		return err
 	}
 	var user, owner string
 	var may bool

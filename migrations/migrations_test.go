@@ -169,6 +169,32 @@ func TestCheckTellsSchemaThatIsNotThereOlderOrNewer(t *testing.T) {
 	}
 }
 
+// References are compared in forms that only UTF-8 has, and ids are kept byte by byte: in
+// another encoding nothing is begun, and everybody is told so.
+func TestADatabaseOfAnotherEncodingIsRefusedBeforeAnythingIsWritten(t *testing.T) {
+	t.Parallel()
+	for _, encoding := range []string{"SQL_ASCII", "LATIN1"} {
+		t.Run(encoding, func(t *testing.T) {
+			t.Parallel()
+			url := pgtest.EncodedURL(t, encoding)
+			conn := connect(t, url)
+			for name, err := range map[string]error{
+				"up": migrations.Up(t.Context(), url), "down": migrations.Down(t.Context(), url), "check": migrations.Check(t.Context(), conn),
+			} {
+				var wrong *migrations.Encoding
+				if !errors.As(err, &wrong) || wrong.Have != encoding || !strings.Contains(err.Error(), "ENCODING 'UTF8'") {
+					t.Errorf("%s: %v, want the encoding and how to make another database", name, err)
+				}
+			}
+			var made bool
+			must(t, conn.QueryRow(t.Context(), `SELECT to_regnamespace('reconciler') IS NOT NULL`).Scan(&made))
+			if made {
+				t.Error("the schema was made")
+			}
+		})
+	}
+}
+
 func TestConnectionErrorsHoldNoPassword(t *testing.T) {
 	t.Parallel()
 	for _, url := range []string{

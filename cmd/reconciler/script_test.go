@@ -67,7 +67,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// database [empty|simulated] names a fresh database in RECONCILER_DATABASE_URL: with
+// database [empty|simulated|latin1] names a fresh database in RECONCILER_DATABASE_URL: with
 // the newest schema and a real clock, without a schema, or with a clock that stands.
 func database(t *testing.T, ts *testscript.TestScript, args []string) {
 	var url string
@@ -78,8 +78,10 @@ func database(t *testing.T, ts *testscript.TestScript, args []string) {
 		url = pgtest.EmptyURL(t)
 	case "simulated":
 		url = pgtest.URL(t, pgtest.SimulatedTime(scriptNow))
+	case "latin1":
+		url = pgtest.EncodedURL(t, "LATIN1")
 	default:
-		ts.Fatalf("database [empty|simulated]")
+		ts.Fatalf("database [empty|simulated|latin1]")
 	}
 	ts.Setenv("RECONCILER_DATABASE_URL", url)
 }

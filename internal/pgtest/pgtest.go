@@ -22,6 +22,17 @@ func EmptyURL(t testing.TB) string {
 	return create(t, empty)
 }
 
+// EncodedURL is EmptyURL for a database that keeps its texts in an encoding of that name,
+// such as LATIN1.
+func EncodedURL(t testing.TB, encoding string) string {
+	t.Helper()
+	s, err := theServer()
+	if err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	return s.create(t, "ENCODING '"+encoding+"' LOCALE 'C' TEMPLATE template0")
+}
+
 // EmptyPool is a pool on a database without a schema; see [EmptyURL].
 func EmptyPool(t testing.TB) *pgxpool.Pool {
 	t.Helper()
@@ -48,13 +59,18 @@ func create(t testing.TB, tpl template) string {
 	if err := s.ensure(t.Context(), tpl); err != nil {
 		t.Fatalf("pgtest: %v", err)
 	}
-	name := "t_" + strings.ToLower(rand.Text()[:16])
 	// FILE_COPY, since with fsync off its two checkpoints cost little: 12 ms a database
 	// where WAL_LOG takes 40 ms and leaves every page of the copy to be written later.
-	statement := fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY FILE_COPY",
-		pgx.Identifier{name}.Sanitize(), pgx.Identifier{tpl.name}.Sanitize())
+	return s.create(t, "STRATEGY FILE_COPY TEMPLATE "+pgx.Identifier{tpl.name}.Sanitize())
+}
+
+// create makes a database that lives as long as the test.
+func (s *server) create(t testing.TB, options string) string {
+	t.Helper()
+	name := "t_" + strings.ToLower(rand.Text()[:16])
+	statement := "CREATE DATABASE " + pgx.Identifier{name}.Sanitize() + " " + options
 	if _, err := s.admin.Exec(t.Context(), statement); err != nil {
-		t.Fatalf("pgtest: create a database from %s: %v", tpl.name, err)
+		t.Fatalf("pgtest: create a database with %s: %v", options, err)
 	}
 	t.Cleanup(func() {
 		// The test's own context has ended by now.
