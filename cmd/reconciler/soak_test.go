@@ -75,10 +75,10 @@ type soak struct {
 
 // replica is one process of the real program, with its configuration.
 type replica struct {
-	config, public string
-	binary         string // of a program with another clock; empty: this one
-	log            *os.File
-	program        *program
+	config, public, private string
+	binary                  string // of a program with another clock; empty: this one
+	log                     *os.File
+	program                 *program
 }
 
 // Three replicas share a ledger and five sources, while processes are killed and stopped,
@@ -170,7 +170,7 @@ func (s *soak) newReplica(n int) *replica {
 		fmt.Fprintf(&text, "  refund.of%d: {source: stripe-%d, effect: refund, class: irreversible, check_after: 1s, lease_max: 10s}\n", i, i)
 	}
 	fmt.Fprintf(&text, `escalation: {destinations: [{name: recon, kind: slack, settings: {channel: "#payments-recon", token: "${TOKEN}", api_url: %q}}]}`+"\n", s.slack.URL())
-	r := &replica{config: filepath.Join(s.dir, fmt.Sprintf("replica-%d.yaml", n)), public: "http://" + public}
+	r := &replica{config: filepath.Join(s.dir, fmt.Sprintf("replica-%d.yaml", n)), public: "http://" + public, private: "http://" + private}
 	err := os.WriteFile(r.config, []byte(text.String()), 0o600)
 	if err != nil {
 		s.Fatal(err)
@@ -191,49 +191,63 @@ func (s *soak) start(r *replica) {
 	r.program.start()
 }
 
+// awaitReady waits until the policies are in force: a listener alone answers before, and what
+// is opened then is rejected.
 func (s *soak) awaitReady(r *replica) {
 	s.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		resp, err := http.Get(r.public + "/webhooks/nobody")
-		if err == nil {
-			_ = resp.Body.Close()
+		resp, err := http.Get(r.private + "/readyz")
+		if err != nil {
+			continue
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode == http.StatusOK {
 			return
 		}
 	}
-	s.Fatalf("a replica does not answer:\n%s", s.tail(r))
+	s.Fatalf("a replica does not get ready:\n%s", s.tail(r))
 }
 
 // act opens operations and sends some of them, as agents do, until ctx ends.
 func (s *soak) act(ctx context.Context) {
-	for n := 0; ctx.Err() == nil; n++ {
+	for n := 0; ctx.Err() == nil; {
 		l, err := ledger.Open(ctx, ledger.Options{URL: s.url})
 		if err != nil {
 			time.Sleep(100 * time.Millisecond) // the database is being restarted
 			continue
 		}
-		for ; ctx.Err() == nil && err == nil; n++ {
-			err = s.actOnce(ctx, l, n)
+		for ctx.Err() == nil && err == nil {
+			var recorded bool
+			if recorded, err = s.actOnce(ctx, l, n); recorded {
+				n++
+			}
 			time.Sleep(50 * time.Millisecond)
 		}
 		l.Close()
 	}
 }
 
-// actOnce is the life of one operation. What the ledger did not answer was not sent.
-func (s *soak) actOnce(ctx context.Context, l *ledger.Ledger, n int) error {
+// actOnce is the life of one operation. An opening that the ledger did not answer is not
+// recorded and is asked for again, whether it was stored or not; a claim that it did not answer
+// was not sent.
+func (s *soak) actOnce(ctx context.Context, l *ledger.Ledger, n int) (recorded bool, err error) {
 	i, id := n%soakSources, recon.OperationID(fmt.Sprintf("op_%05d", n))
 	amount := int64(1000 + n)
-	_, err := l.OpenOperation(ctx, ledger.OpenRequest{
+	opened, err := l.OpenOperation(ctx, ledger.OpenRequest{
 		ID: id, Action: fmt.Sprintf("refund.of%d", i), Target: "order:" + string(id), Parent: "ch_" + string(id), Amount: amount, Currency: "EUR",
 		Request: json.RawMessage(fmt.Sprintf(`{"amount":%d}`, amount)),
 	})
 	if err != nil {
-		return err
+		return false, err
+	}
+	if opened.Verdict != "new" && opened.Verdict != "existing" {
+		s.Errorf("%s was not recorded: %s: %s", id, opened.Verdict, opened.Reason)
+		return true, nil
 	}
 	s.note(id, never)
 	claim, err := l.Claim(ctx, ledger.ClaimRequest{OperationID: id, Holder: "agent"})
 	if err != nil || !claim.Claimed {
-		return err
+		return true, err
 	}
 	of := fate(1 + rand.N(2))
 	switch {
@@ -243,7 +257,7 @@ func (s *soak) actOnce(ctx context.Context, l *ledger.Ledger, n int) error {
 		of = never
 	}
 	if of == never {
-		return nil // the agent dies with its lease
+		return true, nil // the agent dies with its lease
 	}
 	if of == differs {
 		amount++
@@ -254,7 +268,7 @@ func (s *soak) actOnce(ctx context.Context, l *ledger.Ledger, n int) error {
 		Created: time.Now(), Metadata: map[string]string{"op_id": string(id)},
 	})
 	if err != nil {
-		return err
+		return true, err
 	}
 	if n%3 == 0 {
 		s.deliver(ctx, i, refund)
@@ -264,7 +278,7 @@ func (s *soak) actOnce(ctx context.Context, l *ledger.Ledger, n int) error {
 		finish.Class, finish.EffectID = recon.ClassSucceeded, refund.ID
 	}
 	_, err = l.Finish(ctx, finish)
-	return err
+	return true, err
 }
 
 func (s *soak) note(id recon.OperationID, f fate) {
