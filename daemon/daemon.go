@@ -14,7 +14,6 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
-	"github.com/seed-1c4f4dc2/reconciler/migrations"
 )
 
 const (
@@ -169,7 +168,7 @@ func (d *daemon) openLedger(ctx context.Context, conns int32) (*ledger.Ledger, e
 func (d *daemon) retry(ctx context.Context, what string, f func() error) error {
 	for wait := firstRetry; ; wait = min(2*wait, maxRetry) {
 		err := f()
-		if err == nil || ctx.Err() != nil || !passing(err) {
+		if err == nil || ctx.Err() != nil || !ledger.Passing(err) {
 			return errors.Join(err, ctx.Err())
 		}
 		d.Log.Warn("the database is away; trying again", "to", what, "in", wait.String(), "error", err.Error())
@@ -179,20 +178,6 @@ func (d *daemon) retry(ctx context.Context, what string, f func() error) error {
 		case <-time.After(wait):
 		}
 	}
-}
-
-// passing reports whether a database error may go by itself.
-func passing(err error) bool {
-	var behind *migrations.Behind
-	var newer *migrations.Newer
-	var fault *ledger.Fault
-	switch {
-	case errors.As(err, &behind), errors.As(err, &newer):
-		return false
-	case errors.As(err, &fault):
-		return fault.Kind == ledger.FaultUnreachable || fault.Kind == ledger.FaultTimeout || fault.Kind == ledger.FaultConflict
-	}
-	return false
 }
 
 func (d *daemon) applyPolicies(ctx context.Context, l *ledger.Ledger, c *config.Config) error {

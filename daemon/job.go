@@ -67,7 +67,7 @@ func (j *job) Run() {
 	case !due.IsZero():
 		err = j.do(due)
 		var running *ledger.RunningError
-		if errors.As(err, &running) || passing(err) {
+		if errors.As(err, &running) || ledger.Passing(err) {
 			j.pause = time.Now().Add(lookAgain)
 			return
 		}

@@ -71,7 +71,7 @@ func (d *daemon) awaitAudits(ctx context.Context, l *ledger.Ledger, due time.Tim
 		switch {
 		case err == nil && len(open) == 0:
 			return nil
-		case err != nil && !passing(err): // a database that is away for a moment ends no wait of hours
+		case err != nil && !ledger.Passing(err): // a database that is away for a moment ends no wait of hours
 			return err
 		}
 		if now().After(deadline) {

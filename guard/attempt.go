@@ -90,7 +90,7 @@ func (g *Guard) finish(ctx context.Context, r run, report recon.AttemptReport) (
 			}
 			g.log().Warn("the ledger refuses part of a report; telling less", "operation", r.claim.OperationID, "error", err.Error())
 			request = next
-		case !passing(err):
+		case !ledger.Passing(err):
 			return answer, err
 		default:
 			g.log().Warn("the outcome of an attempt cannot be told yet", "operation", r.claim.OperationID, "error", err.Error())
@@ -120,19 +120,6 @@ func unfit(err error) bool {
 	var usage *ledger.UsageError
 	var fault *ledger.Fault
 	return errors.As(err, &usage) || errors.As(err, &fault) && fault.Kind == ledger.FaultData
-}
-
-// passing reports whether a database error may go by itself.
-func passing(err error) bool {
-	var fault *ledger.Fault
-	if !errors.As(err, &fault) {
-		return false
-	}
-	switch fault.Kind {
-	case ledger.FaultUnreachable, ledger.FaultTimeout, ledger.FaultConflict:
-		return true
-	}
-	return false
 }
 
 func pauseFor(ctx context.Context, d time.Duration) bool {

@@ -77,7 +77,7 @@ func (w *Worker) loop(ctx context.Context) error {
 				w.Done(answer)
 			}
 			continue
-		case err != nil && ctx.Err() == nil && !passing(err):
+		case err != nil && ctx.Err() == nil && !ledger.Passing(err):
 			return err
 		case err != nil:
 			w.Guard.log().Warn("the ledger cannot be asked for work", "action", w.Action, "error", err.Error())

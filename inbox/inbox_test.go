@@ -286,6 +286,34 @@ func TestStoringWaitsForTheDiskAlsoWhereTheDatabaseDoesNot(t *testing.T) {
 	}
 }
 
+// PostgreSQL answers as if all were well where somebody ends the wait of a commit.
+func TestAnEventThatIsPerhapsNotOnTheStandbyIsNotTaken(t *testing.T) {
+	t.Parallel()
+	server := pgtest.WaitForStandby(t)
+	l, err := ledger.Open(t.Context(), ledger.Options{URL: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	box := inbox.Open(l)
+	for _, delivery := range []string{"the first", "a repeat"} {
+		answer := make(chan error, 1)
+		go func() {
+			_, err := box.Receive(t.Context(), inbox.Delivery{Event: event("evt_1"), At: t0})
+			answer <- err
+		}()
+		server.End("pg_cancel_backend")
+		err := <-answer
+		if fault, ok := errors.AsType[*ledger.Fault](err); !ok || fault.Kind != ledger.FaultUnconfirmed {
+			t.Errorf("%s: %v", delivery, err)
+		}
+	}
+	server.Arrive()
+	if got, err := box.Receive(t.Context(), inbox.Delivery{Event: event("evt_1"), At: t0}); err != nil || got[0] != inbox.Repeated {
+		t.Errorf("sent again: %v, %v", got, err)
+	}
+}
+
 func TestARepeatOfWhatIsOverIsWorkedOnNoMore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -22,6 +22,10 @@ const (
 	FaultTimeout     FaultKind = "timeout"     // a statement took too long, or waited too long for a lock
 	FaultConflict    FaultKind = "conflict"    // serialization or deadlock: the same again may work
 	FaultData        FaultKind = "data"        // it refuses what we wanted to store
+	// FaultUnconfirmed: it was committed, and its synchronous standby never said that it has it.
+	// Should that machine be lost it is gone: nothing may be done on the strength of it. Asking
+	// the same again is answered once everything before is on the standby.
+	FaultUnconfirmed FaultKind = "unconfirmed"
 	FaultOther       FaultKind = "other"
 )
 
@@ -55,6 +59,9 @@ func (f *Fault) Error() string {
 		b.WriteString("others changed the same rows at the same time" + f.paren() + ": run it again")
 	case FaultData:
 		b.WriteString("the database refuses the data" + f.paren())
+	case FaultUnconfirmed:
+		b.WriteString("it is in database " + f.Place + " and perhaps not on its standby, for which the commit waited until somebody ended the wait" +
+			f.paren() + ": do nothing on the strength of it, look after the standby, and ask for the same again")
 	default:
 		b.WriteString("database " + f.Place + " failed" + f.paren() + ": its own log says more")
 	}
@@ -97,6 +104,9 @@ func faultAt(place, op string, err error) error {
 		f.Code = pg.Code
 		f.Kind = kindOf(pg.Code)
 		f.Detail = detailOf(pg)
+		if pg.Routine == waitRoutine {
+			f.Kind = FaultUnconfirmed
+		}
 	case errors.Is(err, context.DeadlineExceeded):
 		f.Kind = FaultTimeout
 	case errors.Is(err, context.Canceled):
@@ -178,6 +188,12 @@ func detailOf(pg *pgconn.PgError) string {
 		return "table " + pg.TableName
 	}
 	return ""
+}
+
+// Passing reports whether a database error may go by itself, so that the same may be tried
+// again.
+func Passing(err error) bool {
+	return isKind(err, FaultUnreachable) || isKind(err, FaultTimeout) || isKind(err, FaultConflict) || isKind(err, FaultUnconfirmed)
 }
 
 // isKind reports whether err is a Fault of that kind.

@@ -81,6 +81,7 @@ func poolConfig(o Options) (*pgxpool.Config, error) {
 		cfg.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe
 	}
 	cfg.ConnConfig.Tracer = o.Tracer
+	cfg.ConnConfig.BuildFrontend = buildFrontend
 	if cfg.ConnConfig.ConnectTimeout == 0 {
 		cfg.ConnConfig.ConnectTimeout = connectTimeout
 	}

@@ -216,10 +216,10 @@ func (i *Intake) learn(ctx context.Context, lessons []lesson, now time.Time, out
 	return endings, nil
 }
 
-// away reports whether the database cannot be worked with now.
+// away reports whether the database cannot be worked with now, or loses perhaps what it takes.
 func away(err error) bool {
 	var fault *ledger.Fault
-	return errors.As(err, &fault) && (fault.Kind == ledger.FaultUnreachable || fault.Kind == ledger.FaultTimeout)
+	return errors.As(err, &fault) && (fault.Kind == ledger.FaultUnreachable || fault.Kind == ledger.FaultTimeout || fault.Kind == ledger.FaultUnconfirmed)
 }
 
 // learnTogether stores effects, asks for what was only hinted at, and concludes.

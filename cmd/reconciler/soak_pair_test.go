@@ -123,6 +123,7 @@ func (p *pair) follow() {
 	p.ask(p.primary, `ALTER SYSTEM SET synchronous_standby_names = '*'`)
 	p.ask(p.primary, `SELECT pg_reload_conf()`)
 	p.await(p.primary, `SELECT EXISTS (SELECT FROM pg_stat_replication r WHERE r.sync_state = 'sync')`)
+	p.ask(p.primary, `CHECKPOINT`) // it is the checkpointer that tells commits to wait, once it has read the setting too
 }
 
 // copyData copies the primary's data into a new folder, as that of a standby.

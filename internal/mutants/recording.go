@@ -4,6 +4,8 @@ package main
 var recording = []mutant{
 	{"record: the version guards nothing", "ledger/record.go",
 		`row.version != b.Versions[d.Operation] || `, ``, "ledger", "LostOperation|NeverOverwritten"},
+	{"ledger: a commit whose wait was ended counts", "ledger/replies.go",
+		`				reply[0] = 'E'`, `				_ = reply`, "ledger", "PerhapsNotOnTheStandby|RepliesPass"},
 	{"record: a live lease is ended", "ledger/record.go",
 		` || live[d.Operation] || `, ` || `, "ledger", "LiveLease"},
 	{"record: another's effect is taken", "ledger/record.go",

@@ -8,7 +8,5 @@ BEGIN
             upper(current_setting('transaction_isolation'))
             USING ERRCODE = 'serialization_failure', HINT = 'Run the transaction again in READ COMMITTED.';
     END IF;
-    IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
-        PERFORM set_config('synchronous_commit', 'on', true);
-    END IF;
+    PERFORM reconciler.commit_surely();
 END $$;

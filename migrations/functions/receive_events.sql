@@ -9,10 +9,7 @@ LANGUAGE plpgsql VOLATILE SECURITY DEFINER SET search_path = reconciler, pg_temp
 -- It is a function because each connection keeps the plan of a function's statement, also
 -- behind a pooler; making the plan takes as long as storing ten events.
 BEGIN
-    -- An acknowledged event is on disk, also where the database is set to answer earlier.
-    IF current_setting('synchronous_commit') NOT IN ('on', 'remote_apply') THEN
-        PERFORM set_config('synchronous_commit', 'on', true);
-    END IF;
+    PERFORM reconciler.commit_surely(); -- for this is what acknowledges an event
     RETURN QUERY WITH input AS (
         SELECT r.*
         FROM unnest(systems, accounts, modes, ids, sources, types, states, blobs,
