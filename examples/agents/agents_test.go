@@ -103,6 +103,30 @@ func TestAChangedAmountIsRefusedInEveryLanguage(t *testing.T) {
 	}
 }
 
+// PostgreSQL answers as if all were well where somebody ends the wait of a commit.
+func TestNothingIsSentOnAnIntentThatIsPerhapsNotOnTheStandby(t *testing.T) {
+	t.Parallel()
+	for language, prepare := range tools {
+		t.Run(language, func(t *testing.T) {
+			t.Parallel()
+			server := pgtest.WaitForStandby(t)
+			s := newStandAt(t, server.URL, prepare(t), false)
+			fails := make(chan error, 1)
+			go func() {
+				told, err := s.try("1500")
+				if err == nil && told.Verdict != "unknown_reconciliation_required" {
+					err = fmt.Errorf("told %+v", told)
+				}
+				fails <- err
+			}()
+			server.End("pg_cancel_backend")
+			if err := <-fails; err != nil && !strings.Contains(err.Error(), "standby") || s.srv.Writes() != 0 {
+				t.Errorf("%d requests; %v", s.srv.Writes(), err)
+			}
+		})
+	}
+}
+
 // stand is a ledger, a provider and one tool.
 type stand struct {
 	t      *testing.T
@@ -114,7 +138,12 @@ type stand struct {
 
 func newStand(t *testing.T, tool []string, never bool) *stand {
 	t.Helper()
-	s := &stand{t: t, tool: tool, url: pgtest.URL(t)}
+	return newStandAt(t, pgtest.URL(t), tool, never)
+}
+
+func newStandAt(t *testing.T, url string, tool []string, never bool) *stand {
+	t.Helper()
+	s := &stand{t: t, tool: tool, url: url}
 	var err error
 	if s.ledger, err = ledger.Open(t.Context(), ledger.Options{URL: s.url, MaxConns: 2}); err != nil {
 		t.Fatal(err)
@@ -151,6 +180,15 @@ type told struct {
 
 func (s *stand) run(amount string) told {
 	s.t.Helper()
+	got, err := s.try(amount)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return got
+}
+
+// try runs the tool. Its error says what the tool said.
+func (s *stand) try(amount string) (got told, err error) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), runLimit)
 	defer cancel()
 	args := append(s.tool[1:len(s.tool):len(s.tool)], "case-9", "4417", "ch_1", amount, "EUR")
@@ -159,14 +197,13 @@ func (s *stand) run(amount string) told {
 	var complaints bytes.Buffer
 	cmd.Stderr = &complaints
 	out, err := cmd.Output()
-	var got told
 	if err == nil {
 		err = json.Unmarshal(out, &got)
 	}
 	if err != nil {
-		s.t.Fatalf("%s: %v\n%s%s", strings.Join(cmd.Args, " "), err, out, complaints.Bytes())
+		err = fmt.Errorf("%s: %w\n%s%s", strings.Join(cmd.Args, " "), err, out, complaints.Bytes())
 	}
-	return got
+	return got, err
 }
 
 func (s *stand) operation() recon.Operation {

@@ -14,7 +14,18 @@ import psycopg
 
 
 def ledger(db, function, **fields):
-    return db.execute(f"SELECT reconciler.{function}(%s::jsonb)", [json.dumps(fields)]).fetchone()[0]
+    """One call. An answer whose commit is perhaps not on the standby is none: its wait was ended, told by a warning alone."""
+    routines = []
+
+    def note(notice):
+        routines.append(notice.source_function)
+
+    db.add_notice_handler(note)
+    answer = db.execute(f"SELECT reconciler.{function}(%s::jsonb)", [json.dumps(fields)]).fetchone()[0]
+    db.remove_notice_handler(note)
+    if "SyncRepWaitForLSN" in routines:
+        raise RuntimeError(f"{function}: perhaps not on the standby, so it does not count; run it again")
+    return answer
 
 
 def send(claim):

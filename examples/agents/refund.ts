@@ -13,8 +13,14 @@ interface Report { class: string; effect_id?: string; error_code?: string; resul
 
 const env = (name: string): string => process.env[name] ?? (() => { throw new Error(`${name} is not set`); })();
 
+// One call. An answer whose commit is perhaps not on the standby is none: its wait was ended, told by a warning alone.
 async function ledger<T>(db: pg.Client, name: string, fields: object): Promise<T> {
+  const routines: (string | undefined)[] = [];
+  const note = (notice: { routine?: string }) => routines.push(notice.routine);
+  db.on("notice", note);
   const { rows } = await db.query(`SELECT reconciler.${name}($1::jsonb) AS answer`, [JSON.stringify(fields)]);
+  db.off("notice", note);
+  if (routines.includes("SyncRepWaitForLSN")) throw new Error(`${name}: perhaps not on the standby, so it does not count; run it again`);
   return rows[0].answer as T;
 }
 
