@@ -190,19 +190,12 @@ const sharesSQL = `
 SELECT a.system, a.account, a.mode, a.effect_id, a.amount FROM reconciler.allocations a
 WHERE a.tenant = $1 AND a.operation_id = $2`
 
-// sharesOf gives what of its group's effects is the operation's.
-func (l *Ledger) sharesOf(ctx context.Context, q querier, o recon.Operation) (map[recon.EffectIdentity]int64, error) {
-	if o.Group == "" {
-		return nil, nil
-	}
-	rows, err := q.Query(ctx, sharesSQL, l.tenant, string(o.ID))
-	if err != nil {
-		return nil, err
-	}
+// scanShares gives what of its group's effects is the operation's.
+func scanShares(rows pgx.Rows) (map[recon.EffectIdentity]int64, error) {
 	shares := map[recon.EffectIdentity]int64{}
 	var id recon.EffectIdentity
 	var minor int64
-	_, err = pgx.ForEachRow(rows, []any{&id.System, &id.Account, &id.Mode, &id.ID, &minor}, func() error {
+	_, err := pgx.ForEachRow(rows, []any{&id.System, &id.Account, &id.Mode, &id.ID, &minor}, func() error {
 		shares[id] = minor
 		return nil
 	})

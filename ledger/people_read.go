@@ -108,15 +108,10 @@ func (l *Ledger) EffectsByID(ctx context.Context, id string) ([]recon.Effect, er
 func (l *Ledger) FindingStory(ctx context.Context, id string) (FindingStory, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	op := "read finding " + id
-	tx, err := l.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
-	if err != nil {
-		return FindingStory{}, l.fault(op, err)
-	}
-	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it only read
 	var s FindingStory
-	if err := l.findingStory(ctx, tx, id, &s); err != nil {
-		return FindingStory{}, l.fault(op, err)
+	err := l.atOnce(ctx, func(tx pgx.Tx) error { return l.findingStory(ctx, tx, id, &s) })
+	if err != nil {
+		return FindingStory{}, l.fault("read finding "+id, err)
 	}
 	return s, nil
 }
@@ -132,9 +127,17 @@ func (l *Ledger) findingStory(ctx context.Context, tx pgx.Tx, id string, s *Find
 		e.Source = "" // an export and an API of one provider show the same effect
 		named[e] = true
 	}
-	effects, err := collect(ctx, tx, scanEffect, namedEffectsSQL, l.tenant, ids)
-	if err != nil {
+	var beside pgx.Batch
+	var effects []recon.Effect
+	ask(&beside, &effects, scanEffect, namedEffectsSQL, l.tenant, ids)
+	ask(&beside, &s.Acts, scanAct, personActsSQL, l.tenant, id)
+	ops := s.Operations[:min(len(s.Operations), maxStories)]
+	stories := make([]recon.Story, len(ops))
+	if err := l.tellStories(ctx, tx, ops, stories, &beside); err != nil {
 		return err
+	}
+	if len(stories) > 0 {
+		s.Stories = stories
 	}
 	for _, e := range effects {
 		ref := e.Ref()
@@ -143,18 +146,7 @@ func (l *Ledger) findingStory(ctx context.Context, tx pgx.Tx, id string, s *Find
 			s.Effects = append(s.Effects, e)
 		}
 	}
-	for i, op := range s.Operations {
-		if i == maxStories {
-			break
-		}
-		var story recon.Story
-		if err := l.storyOf(ctx, tx, op, &story); err != nil {
-			return err
-		}
-		s.Stories = append(s.Stories, story)
-	}
-	s.Acts, err = collect(ctx, tx, scanAct, personActsSQL, l.tenant, id)
-	return err
+	return nil
 }
 
 func scanAct(row pgx.CollectableRow) (recon.PersonAct, error) {

@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"errors"
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -702,6 +703,42 @@ func TestWhatPeopleDidIsNeverChanged(t *testing.T) {
 	var missing *ledger.NotFoundError
 	if _, err := w.led.FindingStory(t.Context(), "nowhere"); !errors.As(err, &missing) {
 		t.Errorf("a finding that is not there: %v", err)
+	}
+}
+
+// Every message reads a story: what it costs does not grow with what is in it.
+func TestAStoryIsReadInAFewRoundTrips(t *testing.T) {
+	t.Parallel()
+	w := newDesk(t, nil)
+	var ids []recon.OperationID
+	for n := range 5 {
+		ids = append(ids, w.seed(fmt.Sprint("op", n)).ID)
+	}
+	f := w.raise(recon.FindDuplicate, ids)
+	for _, tt := range []struct {
+		what string
+		most int64 // begin, the finding, two for all stories, rollback
+		read func() (int, error)
+	}{
+		{"a finding of five operations", 5, func() (int, error) {
+			s, err := w.led.FindingStory(t.Context(), f.ID)
+			return len(s.Stories), err
+		}},
+		{"one operation", 4, func() (int, error) {
+			s, err := w.led.Story(t.Context(), ids[0])
+			return len(s.Findings), err
+		}},
+	} {
+		if n, err := tt.read(); err != nil || n == 0 {
+			t.Fatalf("%s: %d, %v", tt.what, n, err)
+		}
+		before := w.calls.n.Load()
+		if _, err := tt.read(); err != nil {
+			t.Fatal(err)
+		}
+		if n := w.calls.n.Load() - before; n > tt.most {
+			t.Errorf("%s takes %d round trips, more than %d", tt.what, n, tt.most)
+		}
 	}
 }
 

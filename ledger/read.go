@@ -61,14 +61,19 @@ SELECT j.seq, j.at, j.kind, j.body FROM reconciler.journal j
 WHERE j.tenant = $1 AND j.operation_id = $2
 ORDER BY j.seq`
 
+// keptSQL gives whether the request is still kept, and the policy that the operation was
+// opened under, if that version is there.
 const keptSQL = `
-SELECT o.request IS NOT NULL FROM reconciler.operations o
+SELECT o.request IS NOT NULL, p.body
+FROM reconciler.operations o
+LEFT JOIN reconciler.policies p ON p.tenant = $1 AND p.action = o.action AND p.version = o.policy_version
 WHERE o.tenant = $1 AND o.operation_id = $2`
 
 const ownedSQL = `
 SELECT ` + effectColumns + `
 FROM reconciler.effects e
-WHERE e.tenant = $1 AND e.owner = ANY ($2::text[])
+WHERE e.tenant = $1 AND e.owner = ANY (ARRAY[$2,
+	(SELECT o."group" FROM reconciler.operations o WHERE o.tenant = $1 AND o.operation_id = $2)])
 ORDER BY e.created_at, e.id`
 
 const findingsOfSQL = `
@@ -84,73 +89,98 @@ FROM reconciler.looks k
 WHERE k.tenant = $1 AND k.look_id = ANY ($2::text[])
 ORDER BY k.at, k.look_id`
 
-const policyOfSQL = `
-SELECT p.body FROM reconciler.policies p WHERE p.tenant = $1 AND p.action = $2 AND p.version = $3`
-
 // Story tells everything about one operation (*NotFoundError), as of one moment.
 func (l *Ledger) Story(ctx context.Context, id recon.OperationID) (recon.Story, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	var s recon.Story
-	op := "read operation " + string(id)
+	stories := []recon.Story{{}}
+	err := l.atOnce(ctx, func(tx pgx.Tx) error {
+		return l.tellStories(ctx, tx, []recon.OperationID{id}, stories, &pgx.Batch{})
+	})
+	if err != nil {
+		return recon.Story{}, l.fault("read operation "+string(id), err)
+	}
+	return stories[0], nil
+}
+
+// atOnce lets f read as of one moment.
+func (l *Ledger) atOnce(ctx context.Context, f func(pgx.Tx) error) error {
 	tx, err := l.pool.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly})
 	if err != nil {
-		return s, l.fault(op, err)
+		return err
 	}
 	defer func() { _ = tx.Rollback(context.WithoutCancel(ctx)) }() // it only read
-	if err := l.storyOf(ctx, tx, id, &s); err != nil {
-		return recon.Story{}, l.fault(op, err)
-	}
-	return s, nil
+	return f(tx)
 }
 
-func (l *Ledger) storyOf(ctx context.Context, tx pgx.Tx, id recon.OperationID, s *recon.Story) error {
-	c, err := scanCase(tx.QueryRow(ctx, casesSQL, l.tenant, []string{string(id)}))
-	if isNoRows(err) {
-		return &NotFoundError{What: "operation", ID: string(id)}
+// tellStories reads the stories of operations in two round trips, however many there are
+// and whatever they hold; what else is to be read in the first one is in the batch.
+func (l *Ledger) tellStories(ctx context.Context, tx pgx.Tx, ids []recon.OperationID, stories []recon.Story, with *pgx.Batch) error {
+	for i, id := range ids {
+		l.askStory(with, id, &stories[i])
 	}
-	if err != nil {
+	if err := tx.SendBatch(ctx, with).Close(); err != nil {
 		return err
 	}
-	s.Operation, s.Check = c.Operation, c.Check
-	if s.Policy, err = l.policyOf(ctx, tx, s.Operation); err != nil {
+	var named pgx.Batch // what only the stories name
+	for i := range stories {
+		l.askNamed(&named, &stories[i])
+	}
+	if named.Len() == 0 {
+		return nil
+	}
+	return tx.SendBatch(ctx, &named).Close()
+}
+
+// askStory asks for everything that the operation's id alone leads to.
+func (l *Ledger) askStory(b *pgx.Batch, id recon.OperationID, s *recon.Story) {
+	b.Queue(casesSQL, l.tenant, []string{string(id)}).QueryRow(func(row pgx.Row) error {
+		c, err := scanCase(row)
+		if isNoRows(err) {
+			return &NotFoundError{What: "operation", ID: string(id)}
+		}
+		s.Operation, s.Check = c.Operation, c.Check
 		return err
-	}
-	if err = tx.QueryRow(ctx, keptSQL, l.tenant, string(id)).Scan(&s.Kept); err != nil {
+	})
+	b.Queue(keptSQL, l.tenant, string(id)).QueryRow(func(row pgx.Row) (err error) {
+		var policy []byte
+		if err = row.Scan(&s.Kept, &policy); err == nil {
+			s.Policy, err = openedUnder(s.Operation, policy)
+		}
 		return err
-	}
-	if s.Journal, err = collect(ctx, tx, scanEntry, journalSQL, l.tenant, string(id)); err != nil {
-		return err
-	}
-	owners := []string{string(id)}
-	if s.Operation.Group != "" {
-		owners = append(owners, s.Operation.Group)
-	}
-	if s.Effects, err = collect(ctx, tx, scanEffect, ownedSQL, l.tenant, owners); err != nil {
-		return err
-	}
-	if s.Shares, err = l.sharesOf(ctx, tx, s.Operation); err != nil {
-		return err
-	}
+	})
 	findings := func(row pgx.CollectableRow) (recon.Finding, error) { return scanFinding(row) }
-	if s.Findings, err = collect(ctx, tx, findings, findingsOfSQL, l.tenant, string(id)); err != nil {
-		return err
-	}
-	s.Looks, err = collect(ctx, tx, scanLook, looksSQL, l.tenant, lookIDs(s))
-	return err
+	ask(b, &s.Journal, scanEntry, journalSQL, l.tenant, string(id))
+	ask(b, &s.Effects, scanEffect, ownedSQL, l.tenant, string(id))
+	ask(b, &s.Findings, findings, findingsOfSQL, l.tenant, string(id))
 }
 
-// policyOf gives the version that an operation was opened under.
-func (l *Ledger) policyOf(ctx context.Context, q querier, o recon.Operation) (recon.Policy, error) {
+// askNamed asks for what the story names: its looks, and the shares of its group.
+func (l *Ledger) askNamed(b *pgx.Batch, s *recon.Story) {
+	ask(b, &s.Looks, scanLook, looksSQL, l.tenant, lookIDs(s))
+	if s.Operation.Group != "" {
+		b.Queue(sharesSQL, l.tenant, string(s.Operation.ID)).Query(func(rows pgx.Rows) (err error) {
+			s.Shares, err = scanShares(rows)
+			return err
+		})
+	}
+}
+
+// ask puts a statement into a batch that fills a list.
+func ask[T any](b *pgx.Batch, into *[]T, scan func(pgx.CollectableRow) (T, error), sql string, args ...any) {
+	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
+		*into, err = pgx.CollectRows(rows, scan)
+		return err
+	})
+}
+
+// openedUnder gives the policy that an operation was opened under. Nil is a version that
+// the database does not have.
+func openedUnder(o recon.Operation, body []byte) (recon.Policy, error) {
 	p := recon.DefaultPolicy()
 	p.Action, p.Source = o.Action, o.Source
-	var body []byte
-	err := q.QueryRow(ctx, policyOfSQL, l.tenant, o.Action, o.PolicyVersion).Scan(&body)
-	if isNoRows(err) {
+	if body == nil {
 		return p, nil
-	}
-	if err != nil {
-		return p, err
 	}
 	if err := json.Unmarshal(body, &p); err != nil {
 		return p, &UsageError{fmt.Sprintf("policy %s version %d in the database cannot be read: %v", o.Action, o.PolicyVersion, err)}
