@@ -129,8 +129,8 @@ func (l *Ledger) findingStory(ctx context.Context, tx pgx.Tx, id string, s *Find
 	}
 	var beside pgx.Batch
 	var effects []recon.Effect
-	ask(&beside, &effects, scanEffect, namedEffectsSQL, l.tenant, ids)
-	ask(&beside, &s.Acts, scanAct, personActsSQL, l.tenant, id)
+	beside.Queue(namedEffectsSQL, l.tenant, ids).Query(fills(&effects, scanEffect))
+	beside.Queue(personActsSQL, l.tenant, id).Query(fills(&s.Acts, scanAct))
 	ops := s.Operations[:min(len(s.Operations), maxStories)]
 	stories := make([]recon.Story, len(ops))
 	if err := l.tellStories(ctx, tx, ops, stories, &beside); err != nil {

@@ -150,14 +150,14 @@ func (l *Ledger) askStory(b *pgx.Batch, id recon.OperationID, s *recon.Story) {
 		return err
 	})
 	findings := func(row pgx.CollectableRow) (recon.Finding, error) { return scanFinding(row) }
-	ask(b, &s.Journal, scanEntry, journalSQL, l.tenant, string(id))
-	ask(b, &s.Effects, scanEffect, ownedSQL, l.tenant, string(id))
-	ask(b, &s.Findings, findings, findingsOfSQL, l.tenant, string(id))
+	b.Queue(journalSQL, l.tenant, string(id)).Query(fills(&s.Journal, scanEntry))
+	b.Queue(ownedSQL, l.tenant, string(id)).Query(fills(&s.Effects, scanEffect))
+	b.Queue(findingsOfSQL, l.tenant, string(id)).Query(fills(&s.Findings, findings))
 }
 
 // askNamed asks for what the story names: its looks, and the shares of its group.
 func (l *Ledger) askNamed(b *pgx.Batch, s *recon.Story) {
-	ask(b, &s.Looks, scanLook, looksSQL, l.tenant, lookIDs(s))
+	b.Queue(looksSQL, l.tenant, lookIDs(s)).Query(fills(&s.Looks, scanLook))
 	if s.Operation.Group != "" {
 		b.Queue(sharesSQL, l.tenant, string(s.Operation.ID)).Query(func(rows pgx.Rows) (err error) {
 			s.Shares, err = scanShares(rows)
@@ -166,12 +166,12 @@ func (l *Ledger) askNamed(b *pgx.Batch, s *recon.Story) {
 	}
 }
 
-// ask puts a statement into a batch that fills a list.
-func ask[T any](b *pgx.Batch, into *[]T, scan func(pgx.CollectableRow) (T, error), sql string, args ...any) {
-	b.Queue(sql, args...).Query(func(rows pgx.Rows) (err error) {
-		*into, err = pgx.CollectRows(rows, scan)
+// fills gives what fills a list with the rows of a batch's statement.
+func fills[T any](list *[]T, scan func(pgx.CollectableRow) (T, error)) func(pgx.Rows) error {
+	return func(rows pgx.Rows) (err error) {
+		*list, err = pgx.CollectRows(rows, scan)
 		return err
-	})
+	}
 }
 
 // openedUnder gives the policy that an operation was opened under. Nil is a version that
