@@ -1,0 +1,61 @@
+package examples_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The session of the README: two lost answers, an export, and the daemon closes what the
+// export proves, while other verbs ask the same ledger.
+func TestTheDaemonCanBeTriedWithoutAnAccount(t *testing.T) {
+	t.Parallel()
+	config := filepath.Join(t.TempDir(), "trial.yaml")
+	text, err := os.ReadFile("configurations/trial.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	given := strings.NewReplacer("127.0.0.1:8080", freeAddress(t), "127.0.0.1:9464", freeAddress(t), "out: trial-reports", "out: "+t.TempDir())
+	if err := os.WriteFile(config, []byte(given.Replace(string(text))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := newStand(t, config, "TRIAL", nil)
+	s.run(nil, "operations", "import", "compare/operations.jsonl")
+	s.run(nil, "import", "--source", "stripe-main", "compare/stripe_balance.csv")
+
+	ctx, stop := context.WithCancel(t.Context())
+	daemon := exec.CommandContext(ctx, s.program, "serve", "--config", config)
+	daemon.Env, daemon.Cancel, daemon.WaitDelay = s.env, func() error { return daemon.Process.Signal(os.Interrupt) }, 20*time.Second
+	if err := daemon.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for wait := time.Now().Add(time.Minute); s.state("op_1001") == "unknown" && time.Now().Before(wait); {
+		time.Sleep(200 * time.Millisecond)
+	}
+	s.want(map[string]string{"op_1001": "succeeded re_A1", "op_1003": "manual_review"})
+	s.run(nil, "audit", "--from", "2026-03-02", "--to", "2026-03-02")
+	if got := s.findings(); got["duplicate"] != 1 || got["mismatch"] != 1 || got["orphan"] != 1 || len(got) != 3 {
+		t.Errorf("findings are %v", got)
+	}
+	s.run(nil, "report", "--day", "2026-03-02", "--out", t.TempDir())
+	stop()
+	if err := daemon.Wait(); daemon.ProcessState.ExitCode() != 0 {
+		t.Errorf("the daemon ended with %v", err)
+	}
+}
+
+// freeAddress is one of this machine that nobody listens on.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}
