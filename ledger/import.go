@@ -50,6 +50,26 @@ type ImportFault struct {
 // stores nothing. Open operations are due at once; closed ones join the ladder of
 // re-verification where it stands by now.
 func (l *Ledger) Import(ctx context.Context, r io.Reader, now time.Time) (ImportResult, error) {
+	return l.importFrom(ctx, now, func(i *importer) error { return i.read(ctx, r) })
+}
+
+// OperationRows are operations of another ledger one by one, as a table holds them.
+type OperationRows interface {
+	// Row reads the next one. refused says why it cannot be read for sure; more is false at
+	// the end and at a fault of the file.
+	Row(*recon.Operation) (more bool, refused string)
+	Line() int // of the last one
+	Err() error
+	Encoding() string
+}
+
+// ImportTable is Import for a table. Open begins it; only gives the account and mode of a
+// source that has just one.
+func (l *Ledger) ImportTable(ctx context.Context, open func(only func(recon.SourceName) recon.Account) OperationRows, now time.Time) (ImportResult, error) {
+	return l.importFrom(ctx, now, func(i *importer) error { return i.table(ctx, open(i.only)) })
+}
+
+func (l *Ledger) importFrom(ctx context.Context, now time.Time, read func(*importer) error) (ImportResult, error) {
 	var result ImportResult
 	err := l.inTx(ctx, func(tx pgx.Tx) error {
 		policies, err := l.activePolicies(ctx, tx)
@@ -57,7 +77,7 @@ func (l *Ledger) Import(ctx context.Context, r io.Reader, now time.Time) (Import
 			return err
 		}
 		i := newImporter(l, tx, policies, now)
-		if err := i.read(ctx, r); err != nil {
+		if err := read(i); err != nil {
 			return err
 		}
 		result = i.result
@@ -139,8 +159,28 @@ func (i *importer) read(ctx context.Context, r io.Reader) error {
 	}
 }
 
-// line reads one row and puts it into the chunk. A repeated id waits for the next
-// chunk, where it meets the first one's row.
+// table takes the rows of a table one by one.
+func (i *importer) table(ctx context.Context, rows OperationRows) error {
+	var o recon.Operation
+	for {
+		more, refused := rows.Row(&o)
+		switch {
+		case rows.Err() != nil:
+			return &UsageError{rows.Err().Error() + "; nothing was imported"}
+		case !more:
+			i.result.Encoding = rows.Encoding()
+			return i.flush(ctx)
+		}
+		i.result.Rows++
+		if refused != "" {
+			i.refuse(rows.Line(), refused)
+		} else if err := i.take(ctx, rows.Line(), o); err != nil {
+			return err
+		}
+	}
+}
+
+// line takes one line of JSON.
 func (i *importer) line(ctx context.Context, number int, text []byte) error {
 	i.result.Rows++
 	o, err := recon.ParseOperationIn(text, i.only)
@@ -148,6 +188,12 @@ func (i *importer) line(ctx context.Context, number int, text []byte) error {
 		i.refuse(number, err.Error())
 		return nil
 	}
+	return i.take(ctx, number, o)
+}
+
+// take puts one operation into the chunk. A repeated id waits for the next chunk, where it
+// meets the first one's row.
+func (i *importer) take(ctx context.Context, number int, o recon.Operation) error {
 	p, ok := i.policies[o.Action]
 	if !ok {
 		i.refuse(number, fmt.Sprintf("action %q has no policy; add it to the configuration and run `reconciler policy apply`", o.Action))

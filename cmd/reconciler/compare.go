@@ -53,7 +53,7 @@ func newCompareCommand(a *app) *cobra.Command {
 		RunE: a.verb(func(ctx context.Context, _ []string) error { return a.compare(ctx, f) }),
 	}
 	cmd.Flags().StringVar(&f.operations, "operations", "", "file of operations, JSON Lines, or CSV whose header names the fields of such a line")
-	cmd.Flags().StringVar(&f.written, "operations-format", "", "how the operations are written: jsonl or csv (default: csv for files that end in .csv, .tsv or .txt, else jsonl)")
+	bindOperationsFormat(cmd, &f.written)
 	cmd.Flags().StringVar(&f.effects, "effects", "", "file of effects, JSON Lines or CSV")
 	cmd.Flags().StringVar(&f.format, "effects-format", "", "how the effects are written: jsonl, stripe-balance, stripe-payments, or a source or format of the configuration (default: jsonl, unless the file is CSV)")
 	cmd.Flags().StringVar(&f.source, "effects-source", "", "source that a CSV file is of (default: the only one that the operations name)")
@@ -142,7 +142,7 @@ func (a *app) compareOptions(f compareFlags) (sweep.CompareOptions, error) {
 			o.Policies[p.Action] = p
 		}
 	}
-	if o.OperationsTable, err = operationsTable(f); err != nil {
+	if o.OperationsTable, err = operationsTable(f.written, f.operations); err != nil {
 		return o, err
 	}
 	if o.EffectsFormat, err = effectsFormat(f, c); err != nil {
@@ -170,15 +170,20 @@ func (a *app) compareOptions(f compareFlags) (sweep.CompareOptions, error) {
 	return o, nil
 }
 
-// operationsTable reports whether the operations are a table.
-func operationsTable(f compareFlags) (bool, error) {
-	switch f.written {
+func bindOperationsFormat(cmd *cobra.Command, written *string) {
+	cmd.Flags().StringVar(written, "operations-format", "", "how the operations are written: jsonl or csv (default: csv for files that end in .csv, .tsv or .txt, else jsonl)")
+}
+
+// operationsTable reports whether a file of operations is a table, as its format says or
+// else its name.
+func operationsTable(written, name string) (bool, error) {
+	switch written {
 	case "":
-		return isTable(f.operations), nil
+		return isTable(name), nil
 	case files.JSONLines, "csv":
-		return f.written == "csv", nil
+		return written == "csv", nil
 	}
-	return false, misuse("--operations-format %s is not known; there are %s and csv", f.written, files.JSONLines)
+	return false, misuse("--operations-format %s is not known; there are %s and csv", written, files.JSONLines)
 }
 
 // isTable reports whether a file's name ends as those of tables do.

@@ -315,10 +315,8 @@ func writeAllImported(w io.Writer, all []imported) error {
 				return err
 			}
 		}
-		for _, n := range r.Notes {
-			if _, err := fmt.Fprintf(w, "  note: %s\n", recon.Printable(n.Text)); err != nil {
-				return err
-			}
+		if err := writeNotes(w, r.Notes); err != nil {
+			return err
 		}
 	}
 	return nil

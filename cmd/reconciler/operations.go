@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,10 +30,6 @@ func newOperationsCommand(a *app) *cobra.Command {
 		},
 		RunE: a.verb(a.operationsOpen),
 	}
-	importing := &cobra.Command{
-		Use: "import F.jsonl", Short: "Record operations of another ledger, one JSON line each (- is standard input)",
-		Args: exactly("a file of JSON lines"), RunE: a.verb(a.operationsImport),
-	}
 	show := &cobra.Command{
 		Use: "show ID", Short: "Tell the whole story of one operation", Args: exactly("an operation's id"),
 		RunE: a.verb(a.operationsShow),
@@ -42,7 +37,7 @@ func newOperationsCommand(a *app) *cobra.Command {
 	verify := &cobra.Command{
 		Use: "verify [ID]...", Short: "Check the hash chains of these operations, or of all", RunE: a.verb(a.operationsVerify),
 	}
-	return group("operations", "Open, import, list, show, verify or erase operations", open, importing, a.newOperationsList(), show, verify, a.newOperationsErase())
+	return group("operations", "Open, import, list, show, verify or erase operations", open, a.newOperationsImport(), a.newOperationsList(), show, verify, a.newOperationsErase())
 }
 
 func (a *app) newOperationsList() *cobra.Command {
@@ -190,51 +185,6 @@ func (a *app) input(args []string) (io.ReadCloser, string, error) {
 		return nil, "", misuse("%v", err)
 	}
 	return f, args[0], nil
-}
-
-func (a *app) operationsImport(ctx context.Context, args []string) error {
-	if ext := strings.ToLower(filepath.Ext(args[0])); ext == ".csv" || ext == ".tsv" {
-		return misuse("%s is a table, and the ledger takes operations as JSON Lines: write one {…} a line; `reconciler compare` reads it as it is", args[0])
-	}
-	in, name, err := a.input(args)
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	return a.withLedger(ctx, func(l *ledger.Ledger) error {
-		now, err := l.Now(ctx)
-		if err != nil {
-			return err
-		}
-		r, err := l.Import(ctx, in, now)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		if r.Faults == nil {
-			r.Faults = []ledger.ImportFault{}
-		}
-		err = a.print(r, func(w io.Writer) error { return writeImported(w, name, r) })
-		if r.Imported == 0 && r.Repeated == 0 {
-			return errors.Join(err, fmt.Errorf("%s: nothing was imported", name))
-		}
-		return err
-	})
-}
-
-func writeImported(w io.Writer, name string, r ledger.ImportResult) error {
-	for _, f := range r.Faults {
-		if _, err := fmt.Fprintf(w, "%s:%d: refused: %s\n", name, f.Line, f.Reason); err != nil {
-			return err
-		}
-	}
-	if more := r.Refused - len(r.Faults); more > 0 {
-		if _, err := fmt.Fprintf(w, "and %d more refused\n", more); err != nil {
-			return err
-		}
-	}
-	_, err := fmt.Fprintf(w, "%s: %s: %d imported, %d already there, %d set aside, %d refused (%s)\n",
-		name, count(r.Rows, "row"), r.Imported, r.Repeated, r.SetAside, r.Refused, r.Encoding)
-	return err
 }
 
 // cut says of a list that is as long as it may be that there may be more.

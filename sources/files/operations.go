@@ -12,8 +12,9 @@ import (
 // operation line (contracts: JSON), in any order and case. What the cells hold is read as
 // strictly as such a line. Other columns are not read, and are named in the notes.
 //
-// A row that cannot be read for sure makes the file doubtful: an operation that is left out
-// would make orphans of its effects.
+// Where effects are held against them, a row that cannot be read for sure makes the file
+// doubtful (Next): an operation that is left out would make orphans of its effects. A ledger
+// that keeps them refuses it alone (Row).
 type Operations struct {
 	reader *Reader
 	rows   *operationRows
@@ -41,22 +42,34 @@ func OpenOperations(r io.Reader, name string, only func(recon.SourceName) recon.
 // Only is as [Reader.Only].
 func (o *Operations) Only(want func(line int) bool) { o.reader.Only(want) }
 
-// Next reads the next operation. It is false at the end and at a fault.
+// Next reads the next operation. It is false at the end and at a fault, a row that cannot be
+// read for sure among them.
 func (o *Operations) Next(op *recon.Operation) bool {
-	if o.reader.err != nil || o.reader.rows == nil {
+	more, refused := o.Row(op)
+	if refused != "" {
+		o.reader.err = faultf(o.row.Line, "%s", refused)
 		return false
+	}
+	return more
+}
+
+// Row is Next for a reader that can do without a row: one that cannot be read for sure is
+// refused alone, with the reason, and leaves op as it was.
+func (o *Operations) Row(op *recon.Operation) (more bool, refused string) {
+	if o.reader.err != nil || o.reader.rows == nil {
+		return false, ""
 	}
 	o.row.Outcome = Read
 	more, err := o.reader.rows.next(&o.row)
-	if more && err == nil && o.row.Outcome == Refused {
-		err = faultf(o.row.Line, "%s", o.row.Reason)
-	}
-	if err != nil {
+	switch {
+	case err != nil:
 		o.reader.err = err
-		return false
+		return false, ""
+	case more && o.row.Outcome == Refused:
+		return true, o.row.Reason
 	}
 	*op = o.rows.operation
-	return more
+	return more, ""
 }
 
 // Line is the physical line on which the last operation begins.
