@@ -35,20 +35,52 @@ func ParseOperationRow(cells []string, only func(SourceName) Account, o *Operati
 		}
 		cell := cells[at]
 		at++
-		switch {
-		case strings.IndexByte(cell, 0) >= 0:
-			return fmt.Errorf("field %s: %w", f.name, errNUL)
-		case !utf8.ValidString(cell):
-			return fmt.Errorf("field %s: it is not UTF-8; convert the file before reading it", f.name)
-		case cell != "":
-			if err := f.cell(cell, o); err != nil {
-				return fmt.Errorf("field %s: %w", f.name, err)
-			}
-		case f.required:
-			return fmt.Errorf("field %s: it is missing; every row needs it", f.name)
+		if cell == "" && !f.required {
+			continue
+		}
+		err := checkCell(cell)
+		if err == nil {
+			err = f.cell(cell, o)
+		}
+		if err != nil {
+			return fmt.Errorf("field %s: %w", f.name, err)
 		}
 	}
 	return complete(o, only)
+}
+
+// checkCell refuses what no field can be read from.
+func checkCell(cell string) error {
+	switch {
+	case cell == "":
+		return errors.New("it is missing; every row needs it")
+	case PlainASCII(cell):
+		return nil
+	case strings.IndexByte(cell, 0) >= 0:
+		return errNUL
+	case !utf8.ValidString(cell):
+		return errors.New("it is not UTF-8; convert the file before reading it")
+	}
+	return nil
+}
+
+// PlainASCII reports whether a text has only characters of ASCII, and no U+0000. It looks at
+// eight bytes at a time: a byte has its high bit set, or borrows one when 1 is taken from it.
+func PlainASCII[T ~string | ~[]byte](s T) bool {
+	const ones, highs = 0x0101010101010101, 0x8080808080808080
+	for ; len(s) >= 8; s = s[8:] {
+		v := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+			uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+		if (v|(v-ones))&highs != 0 {
+			return false
+		}
+	}
+	for i := range len(s) {
+		if s[i] == 0 || s[i] >= utf8.RuneSelf {
+			return false
+		}
+	}
+	return true
 }
 
 // cellInteger reads a whole number, as a line has it: without fraction, exponent or plus.

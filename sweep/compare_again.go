@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 
 	"golang.org/x/sync/errgroup"
 
@@ -88,19 +89,22 @@ func reread[T comparable](rows *rowsOf[T], line func(*T) int32, wanted func(int3
 
 // at gives the row that is wanted on a line, or nil.
 func (r *rereading[T]) at(line int) *T {
-	for ; int(r.next) < r.rows.n; r.next++ {
-		row := r.rows.at(r.next)
-		if at := r.line(row); at > int32(line) {
-			return nil
-		} else if at == int32(line) && r.wanted(r.next, row) {
-			return row
-		}
+	if r.from(line) != line {
+		return nil
 	}
-	return nil
+	return r.rows.at(r.next)
 }
 
-// on reports whether a row that is wanted stands on a line.
-func (r *rereading[T]) on(line int) bool { return r.at(line) != nil }
+// from gives the first line from one on, on which a row stands that is wanted.
+func (r *rereading[T]) from(line int) int {
+	for ; int(r.next) < r.rows.n; r.next++ {
+		row := r.rows.at(r.next)
+		if at := int(r.line(row)); at >= line && r.wanted(r.next, row) {
+			return at
+		}
+	}
+	return math.MaxInt
+}
 
 // end tells whether every row was met, and says what it said before.
 func (r *rereading[T]) end(name string, err error) error {
@@ -129,7 +133,7 @@ func (s *sieve) operationsAgain(ctx context.Context, in *compareInput) error {
 			}
 			read.add(*op, line)
 		}
-	}, rows.on)
+	}, rows.from)
 	if err := rows.end(name, err); err != nil {
 		return err
 	}
@@ -156,7 +160,7 @@ func (s *sieve) reread(ctx context.Context, wanted func(int32, *effectRow) bool)
 			}
 			read.add(*e, line)
 		}
-	}, rows.on)
+	}, rows.from)
 	return read, rows.end(fileName(s.o.EffectsName, "effects"), err)
 }
 

@@ -12,9 +12,8 @@ import (
 
 // readRows reads effects from a file that is not JSON Lines. A row that cannot be read for
 // sure refuses the file: what it tells of would be missing from the answer. It counts what
-// is set aside and tells what a person should know. Rows on lines that are not wanted may be
-// left out.
-func (in *compareInput) readRows(ctx context.Context, o CompareOptions, take func(line int, e *recon.Effect), wanted func(line int) bool) error {
+// is set aside and tells what a person should know. Rows that are not wanted may be left out.
+func (in *compareInput) readRows(ctx context.Context, o CompareOptions, take func(line int, e *recon.Effect), wanted files.Wanted) error {
 	name := fileName(o.EffectsName, "effects")
 	rows := files.Open(*o.EffectsFormat, o.Effects, name)
 	rows.Only(wanted)

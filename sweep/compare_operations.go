@@ -19,13 +19,13 @@ func readOperations(ctx context.Context, o CompareOptions) ([]*recon.Operation, 
 	return operations, notes, err
 }
 
-// eachOperation reads the operations, or those on the lines that are wanted, and gives what
-// a person should know of the file.
-func eachOperation(ctx context.Context, o CompareOptions, take func(line int, op *recon.Operation), wanted func(line int) bool) ([]string, error) {
+// eachOperation reads the operations, or those that are wanted, and gives what a person should
+// know of the file.
+func eachOperation(ctx context.Context, o CompareOptions, take func(line int, op *recon.Operation), wanted files.Wanted) ([]string, error) {
 	name, only := fileName(o.OperationsName, "operations"), onlyAccounts(o.Policies)
 	if !o.OperationsTable {
 		return nil, eachLine(ctx, o.Operations, name, func(n int, line []byte) error {
-			if wanted != nil && !wanted(n) {
+			if wanted != nil && wanted(n) != n {
 				return nil
 			}
 			op, err := recon.ParseOperationIn(line, only)

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 )
 
 // sieve compares large files in little memory. It reads both twice: first every line is
@@ -108,9 +109,8 @@ func (s *sieve) firstPass(ctx context.Context) (whole bool, err error) {
 	return false, effects(ctx)
 }
 
-// eachEffect reads the effects, or those on lines that are wanted, and gives what reading a
-// table told.
-func (s *sieve) eachEffect(ctx context.Context, take func(line int, e *recon.Effect), wanted func(line int) bool) (told compareInput, err error) {
+// eachEffect reads the effects, or those that are wanted, and gives what reading a table told.
+func (s *sieve) eachEffect(ctx context.Context, take func(line int, e *recon.Effect), wanted files.Wanted) (told compareInput, err error) {
 	if s.o.EffectsFormat != nil {
 		err = told.readRows(ctx, s.o, func(line int, e *recon.Effect) {
 			if len(s.made) > 0 && !s.made[e.Kind] {
@@ -124,7 +124,7 @@ func (s *sieve) eachEffect(ctx context.Context, take func(line int, e *recon.Eff
 	}
 	systems := systemsOf(s.o.Policies)
 	return told, eachLine(ctx, s.o.Effects, fileName(s.o.EffectsName, "effects"), func(n int, line []byte) error {
-		if wanted != nil && !wanted(n) {
+		if wanted != nil && wanted(n) != n {
 			return nil
 		}
 		e, err := recon.ParseEffectIn(line, s.only)

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 )
 
@@ -26,6 +27,28 @@ func benchFile(n int) []byte {
 			at.Add(time.Duration(i)*time.Second).Format(time.RFC3339))
 	}
 	return b.Bytes()
+}
+
+// BenchmarkOperations reads rows of a CSV into operations.
+func BenchmarkOperations(b *testing.B) {
+	const n = 100_000
+	text := bytes.NewBufferString("id,source,action,target,key,effect_id,parent,amount,currency,state,created_at\n")
+	for i := range n {
+		fmt.Fprintf(text, "op_%09d,provider,payment.create,order:%d,k_%024x,pi_%024x,,%d,usd,succeeded,2026-03-01T10:00:%02dZ\n", i, i, i*104729, i*7919, 100+i%999899, i%60)
+	}
+	b.SetBytes(int64(text.Len()))
+	b.ReportAllocs()
+	for b.Loop() {
+		r := files.OpenOperations(bytes.NewReader(text.Bytes()), "bench.csv", nil)
+		rows := 0
+		for op := new(recon.Operation); r.Next(op); {
+			rows++
+		}
+		if r.Err() != nil || rows != n {
+			b.Fatalf("%d rows: %v", rows, r.Err())
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/n, "ns/row")
 }
 
 // BenchmarkReader reads rows of a CSV into effects, beside the balance report of Stripe.

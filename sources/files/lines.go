@@ -12,10 +12,10 @@ import (
 type lines struct {
 	in     *text
 	format *Format
-	want   func(line int) bool // nil: every row is
+	wanted Wanted // nil: every row is
 }
 
-func (l *lines) only(want func(line int) bool) { l.want = want }
+func (l *lines) only(rows Wanted) { l.wanted = rows }
 
 func (l *lines) next(row *Row) (bool, error) {
 	for {
@@ -24,7 +24,7 @@ func (l *lines) next(row *Row) (bool, error) {
 			return false, err
 		}
 		line = bytes.TrimSpace(line)
-		if len(line) == 0 || l.want != nil && !l.want(number) {
+		if len(line) == 0 || l.wanted != nil && l.wanted(number) != number {
 			continue
 		}
 		if !whole && !json.Valid(line) {

@@ -40,7 +40,7 @@ func OpenOperations(r io.Reader, name string, only func(recon.SourceName) recon.
 }
 
 // Only is as [Reader.Only].
-func (o *Operations) Only(want func(line int) bool) { o.reader.Only(want) }
+func (o *Operations) Only(rows Wanted) { o.reader.Only(rows) }
 
 // Next reads the next operation. It is false at the end and at a fault, a row that cannot be
 // read for sure among them.
@@ -88,6 +88,7 @@ type operationRows struct {
 	required  []bool
 	only      func(recon.SourceName) recon.Account
 	cells     []string
+	there     []int           // the fields that are columns of the file
 	operation recon.Operation // of the last row
 }
 
@@ -100,6 +101,11 @@ func (t *operationRows) columns() []column {
 }
 
 func (t *operationRows) begin(h header, note noter) error {
+	for i, at := range h.at {
+		if at >= 0 {
+			t.there = append(t.there, i)
+		}
+	}
 	var unread []string
 	for i, name := range h.names {
 		if !slices.Contains(h.at, i) && strings.TrimSpace(name) != "" && !strings.EqualFold(strings.TrimSpace(name), "metadata") {
@@ -113,7 +119,7 @@ func (t *operationRows) begin(h header, note noter) error {
 }
 
 func (t *operationRows) read(rec *record, _ *Row) error {
-	for i := range t.cells {
+	for _, i := range t.there {
 		t.cells[i] = rec.get(i)
 	}
 	if err := recon.ParseOperationRow(t.cells, t.only, &t.operation); err != nil {

@@ -50,7 +50,7 @@ type rows interface {
 	// next fills the row, or reports that there is none left. An error is a *Fault, or
 	// the reader's.
 	next(*Row) (bool, error)
-	only(want func(line int) bool)
+	only(Wanted)
 }
 
 // Open reads a file that is written as the format says; name is for messages. What is
@@ -78,11 +78,16 @@ func (r *Reader) open(from io.Reader) (objects bool) {
 	return bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{"))
 }
 
-// Only passes over rows that are not wanted, by the line on which they begin, where that is
-// cheap. Some are given all the same, and all where rows are read in the light of others.
-func (r *Reader) Only(want func(line int) bool) {
+// Wanted gives the first line from one on, on which a row begins that is wanted; past the
+// last one, any line that the file does not have. It is asked for lines in their order.
+type Wanted func(line int) int
+
+// Only passes over rows that are not wanted, where that is cheap; what is passed over is not
+// checked either. Some are given all the same, and all where rows are read in the light of
+// others.
+func (r *Reader) Only(rows Wanted) {
 	if r.err == nil && r.rows != nil {
-		r.rows.only(want)
+		r.rows.only(rows)
 	}
 }
 

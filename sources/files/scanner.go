@@ -19,9 +19,10 @@ type scanner struct {
 	scratch   []byte
 	bounds    []int
 	block     block
-	// want tells which rows are cut into fields, by the line on which they begin; nil: all.
-	// Of the others only those are given that cannot be passed over at a glance.
-	want func(line int) bool
+	cuts      []uint16 // of the block
+	// wanted gives the first line from one on, on which a row that is wanted may begin; nil:
+	// all are. Of the others only those are given that cannot be passed over at a glance.
+	wanted Wanted
 }
 
 func newScanner(t *text, separator byte) *scanner {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -178,7 +179,7 @@ func (s Settings) separator() (byte, bool) {
 		return 0, true
 	case s.Separator == "tab":
 		return '\t', true
-	case len(s.Separator) == 1 && !strings.ContainsAny(s.Separator, "\"\r\n\x00"):
+	case len(s.Separator) == 1 && s.Separator[0] < utf8.RuneSelf && !strings.ContainsAny(s.Separator, "\"\r\n\x00"):
 		return s.Separator[0], true
 	}
 	return 0, false

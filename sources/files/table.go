@@ -99,14 +99,16 @@ func (tb *table) next(row *Row) (bool, error) {
 	return false, nil
 }
 
-func (tb *table) only(want func(line int) bool) {
-	if want == nil || !tb.format.layout.alone() {
+func (tb *table) only(rows Wanted) {
+	if rows == nil || !tb.format.layout.alone() {
 		return
 	}
-	tb.scanner.want = func(line int) bool {
+	tb.scanner.wanted = func(line int) int {
 		// Until a number has shown how the file writes numbers, every row is read.
-		n := &tb.format.numbers
-		return !n.declared && !n.minor || want(line)
+		if n := &tb.format.numbers; !n.declared && !n.minor {
+			return line
+		}
+		return rows(line)
 	}
 }
 

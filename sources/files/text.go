@@ -6,6 +6,8 @@ import (
 	"errors"
 	"io"
 	"unicode/utf8"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
 // The encodings that are read. UTF-8 with and without byte order mark is one.
@@ -194,7 +196,7 @@ func (t *text) line() (line []byte, number int, whole bool, err error) {
 
 // check refuses bytes that are not the text that they are said to be.
 func (t *text) check(b []byte, line int) error {
-	if ascii(b) {
+	if recon.PlainASCII(b) {
 		return nil
 	}
 	if !utf8.Valid(b) {
