@@ -124,11 +124,11 @@ func (s *sieve) secondPass(ctx context.Context, in *compareInput) error {
 
 func (s *sieve) operationsAgain(ctx context.Context, in *compareInput) error {
 	name := fileName(s.o.OperationsName, "operations")
-	rows := reread(&s.operations, func(o *operationRow) int32 { return o.line }, func(_ int32, o *operationRow) bool { return o.exact })
+	rows := reread(&s.operations, func(o *operationRow) int32 { return o.line }, func(i int32, _ *operationRow) bool { return s.operations.exact[i] })
 	var read records[recon.Operation]
 	_, err := eachOperation(ctx, s.o, func(line int, op *recon.Operation) {
 		if was := rows.at(line); was != nil {
-			if is := s.ours.operation(op, line); is.same(*was) {
+			if is := s.ours.operation(op, line); is == *was {
 				rows.missing--
 			}
 			read.add(*op, line)
@@ -142,7 +142,7 @@ func (s *sieve) operationsAgain(ctx context.Context, in *compareInput) error {
 }
 
 func (s *sieve) effectsAgain(ctx context.Context, in *compareInput) error {
-	read, err := s.reread(ctx, func(_ int32, e *effectRow) bool { return e.exact })
+	read, err := s.reread(ctx, func(i int32, _ *effectRow) bool { return s.effects.exact[i] })
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (s *sieve) reread(ctx context.Context, wanted func(int32, *effectRow) bool)
 	var read records[recon.Effect]
 	_, err := s.eachEffect(ctx, func(line int, e *recon.Effect) {
 		if was := rows.at(line); was != nil {
-			if is := s.theirs.effect(e, line); is.same(*was) {
+			if is := s.theirs.effect(e, line); is == *was {
 				rows.missing--
 			}
 			read.add(*e, line)
@@ -189,8 +189,8 @@ func (s *sieve) lookalikes(ctx context.Context, effects rewindable) error {
 		}
 	}
 	for i := range int32(s.operations.n) {
-		if o := s.operations.at(i); alike[o.folded] {
-			o.exact = true
+		if alike[s.operations.at(i).folded] {
+			s.operations.exact[i] = true
 		}
 	}
 	return nil

@@ -1,10 +1,5 @@
 package sweep
 
-import (
-	"slices"
-	"sync"
-)
-
 // finder finds rows by a hash of 64 bits, of which 0 is none. A place holds half of the
 // hash, so that nearly every wrong row is passed over without being looked at.
 type finder struct {
@@ -17,25 +12,23 @@ type place struct {
 	row  int32 // + 1
 }
 
-// findRows makes a finder of n rows, and tells which rows share a hash.
-func findRows(n int, hash func(row int32) uint64) (f *finder, shared []int32) {
+// newFinder makes a finder that takes n rows.
+func newFinder(n int, hash func(row int32) uint64) *finder {
+	return &finder{places: make([]place, powerAbove(n*2)), hash: hash}
+}
+
+// powerAbove gives a power of two that is not below n.
+func powerAbove(n int) int {
 	size := 16
-	for size < n*2 {
+	for size < n {
 		size *= 2
 	}
-	f = &finder{places: make([]place, size), hash: hash}
-	for i := range int32(n) {
-		if h := hash(i); h != 0 {
-			if was := f.put(h, i); was >= 0 {
-				shared = append(shared, was, i)
-			}
-		}
-	}
-	return f, shared
+	return size
 }
 
 // put adds a row unless there is one with its hash, and gives that one, else -1.
-func (f *finder) put(h uint64, row int32) int32 {
+func (f *finder) put(row int32) int32 {
+	h := f.hash(row)
 	at, was := f.seek(h)
 	if was < 0 {
 		f.places[at] = place{uint32(h >> 32), row + 1}
@@ -65,36 +58,55 @@ func (f *finder) seek(h uint64) (at uint64, row int32) {
 	}
 }
 
-// index makes what finds operations by their identities. Rows that share an identity are
-// exact, and so are operations of one intent: they are suspected of being one.
-func (s *sieve) index() {
-	var sharedIDs, sharedKeys, sharedEffectIDs, intents, effects []int32
-	ours := func(hash func(*operationRow) uint64) (*finder, []int32) {
-		return findRows(s.operations.n, func(row int32) uint64 { return hash(s.operations.at(row)) })
+// hashes remembers hashes by a bit each. It knows of those that it has not met, and takes a
+// few of them for met; 0 is never met.
+type hashes []uint64
+
+// newHashes makes room for n hashes: with 16 bits for each it errs at one in 16.
+func newHashes(n int) hashes { return make(hashes, powerAbove(n)/4) }
+
+func (s hashes) bit(h uint64) (at int, bit uint64) {
+	return int(h >> 7 & uint64(len(s)-1)), 1 << (h >> 1 & 63)
+}
+
+// add reports whether a hash is taken for met, and meets it.
+func (s hashes) add(h uint64) bool {
+	at, bit := s.bit(h)
+	was := s[at]&bit != 0
+	s[at] |= bit
+	return was
+}
+
+func (s hashes) has(h uint64) bool {
+	at, bit := s.bit(h)
+	return h != 0 && s[at]&bit != 0
+}
+
+// sharing gives the rows that have the hash of another one, some more than once. Most hashes
+// are of one row, and a bit shows it.
+func sharing(n int, hash func(row int32) uint64) (shared []int32) {
+	met, again := newHashes(n), newHashes(n)
+	for row := range int32(n) {
+		if h := hash(row); h != 0 && met.add(h) {
+			again.add(h)
+		}
 	}
-	var all sync.WaitGroup
-	all.Go(func() { s.byID, sharedIDs = ours(func(o *operationRow) uint64 { return o.id }) })
-	all.Go(func() { s.byKey, sharedKeys = ours(func(o *operationRow) uint64 { return o.key }) })
-	all.Go(func() { s.byEffectID, sharedEffectIDs = ours(func(o *operationRow) uint64 { return o.effectID }) })
-	all.Go(func() { _, intents = ours(func(o *operationRow) uint64 { return o.intent }) })
-	all.Go(func() {
-		_, effects = findRows(s.effects.n, func(row int32) uint64 { return s.effects.at(row).id })
-	})
-	all.Wait()
-	s.sharedKeys, s.sharedEffectIDs = map[uint64]bool{}, map[uint64]bool{}
-	for _, row := range slices.Concat(sharedIDs, sharedKeys, sharedEffectIDs, intents) {
-		s.operations.at(row).exact = true
+	rows := having(again, n, hash)
+	f := newFinder(len(rows), hash)
+	for _, row := range rows {
+		if was := f.put(row); was >= 0 {
+			shared = append(shared, was, row)
+		}
 	}
-	for _, row := range sharedKeys {
-		s.sharedKeys[s.operations.at(row).key] = true
+	return shared
+}
+
+// having gives the rows of which the hash is taken for met.
+func having(met hashes, n int, hash func(row int32) uint64) (rows []int32) {
+	for row := range int32(n) {
+		if met.has(hash(row)) {
+			rows = append(rows, row)
+		}
 	}
-	for _, row := range sharedEffectIDs {
-		s.sharedEffectIDs[s.operations.at(row).effectID] = true
-	}
-	s.repeated = map[uint64]bool{}
-	for _, row := range effects {
-		e := s.effects.at(row)
-		e.exact = true
-		s.repeated[e.id] = true
-	}
+	return rows
 }

@@ -105,12 +105,10 @@ func (k kindCount) of(b brief) string {
 func (s *sieve) countKinds(again []*recon.Effect) kindCount {
 	k := kindCount{kinds: map[recon.SourceName]map[string]bool{}, counts: map[brief]map[string]int{}, format: s.o.EffectsFormat}
 	type shown struct{ source, kind uint32 }
-	seen := map[shown]bool{}
+	var seen met[shown]
 	s.eachCounted(again, func(e *effectRow) {
-		if is := (shown{e.source, e.kind}); seen[is] {
+		if !seen.first(shown{e.source, e.kind}) {
 			return
-		} else {
-			seen[is] = true
 		}
 		source := recon.SourceName(s.theirs.sources.values[e.source])
 		if k.kinds[source] == nil {

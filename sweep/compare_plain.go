@@ -19,56 +19,25 @@ const anyKind = ^uint32(0)
 // which names nobody else, is done and agrees in everything that both sides show. All
 // others are exact.
 func (s *sieve) pair() {
-	s.owner, s.linked = make([]int32, s.effects.n), make([]int32, s.operations.n)
-	for i := range int32(s.effects.n) {
-		s.owner[i] = s.name(i)
-		if o := s.owner[i]; o >= 0 {
+	s.linked = make([]int32, s.operations.n)
+	for _, o := range s.owner {
+		if o >= 0 {
 			s.linked[o]++
-		} else {
-			s.effects.at(i).exact = true
 		}
 	}
-	terms := s.terms()
-	for i := range int32(s.effects.n) {
-		o := s.owner[i]
-		if o < 0 {
-			continue
+	terms, exact := s.terms(), s.effects.exact
+	inParts(s.effects.n, func(from, to int32) {
+		for i := from; i < to; i++ {
+			o := s.owner[i]
+			exact[i] = exact[i] || o < 0 || s.operations.exact[o] || s.linked[o] != 1 || !s.agree(o, i, terms)
 		}
-		op, e := s.operations.at(o), s.effects.at(i)
-		if s.linked[o] != 1 || !s.agree(op, e, &terms[op.brief]) {
-			op.exact, e.exact = true, true
-		}
-	}
-	for o := range int32(s.operations.n) {
-		if s.linked[o] == 0 {
-			s.operations.at(o).exact = true
+	})
+	for o, n := range s.linked {
+		if n == 0 {
+			s.operations.exact[o] = true
 		}
 	}
-}
-
-// name gives the operation that an effect names by reference, key or id, or -1. Where it
-// names several all of them are exact, and it belongs to the first.
-func (s *sieve) name(i int32) int32 {
-	e := s.effects.at(i)
-	owner := s.byID.find(e.reference)
-	also := func(found int32) {
-		switch {
-		case found < 0:
-		case owner < 0:
-			owner = found
-		case found != owner:
-			e.exact, s.operations.at(found).exact, s.operations.at(owner).exact = true, true, true
-		}
-	}
-	// What the owner bears itself need not be looked up: where it is another's as well, both
-	// are exact already.
-	if owner < 0 || s.operations.at(owner).key != e.key {
-		also(s.byKey.find(e.key))
-	}
-	if owner < 0 || s.operations.at(owner).effectID != e.id {
-		also(s.byEffectID.find(e.id))
-	}
-	return owner
+	s.spread()
 }
 
 // terms gives what each action's policy says, by the numbers of briefs.
@@ -94,10 +63,12 @@ func (s *sieve) terms() []termsRow {
 }
 
 // agree reports whether an effect is plainly that of an operation.
-func (s *sieve) agree(o *operationRow, e *effectRow, t *termsRow) bool {
+func (s *sieve) agree(operation, effect int32, terms []termsRow) bool {
+	o, e := s.operations.at(operation), s.effects.at(effect)
+	t := &terms[o.brief]
 	both := func(a, b uint64) bool { return a == 0 || b == 0 || a == b }
 	switch {
-	case o.exact || e.exact || !t.known || t.system != e.system || t.kind != anyKind && t.kind != e.kind:
+	case !t.known || t.system != e.system || t.kind != anyKind && t.kind != e.kind:
 		return false
 	case s.ours.accounts.values[o.place] != s.theirs.accounts.values[e.place]:
 		return false
@@ -118,9 +89,7 @@ func (s *sieve) agree(o *operationRow, e *effectRow, t *termsRow) bool {
 // gave something back, and all children of a parent whose total is judged. What belongs to
 // something exact is exact too.
 func (s *sieve) close() {
-	if s.naturals {
-		s.spread()
-	}
+	s.spread()
 	s.families()
 	s.relatives()
 	s.spread()
@@ -129,13 +98,13 @@ func (s *sieve) close() {
 // spread makes an operation and its effects exact together.
 func (s *sieve) spread() {
 	for i, o := range s.owner {
-		if o >= 0 && s.effects.at(int32(i)).exact {
-			s.operations.at(o).exact = true
+		if o >= 0 && s.effects.exact[i] {
+			s.operations.exact[o] = true
 		}
 	}
 	for i, o := range s.owner {
-		if o >= 0 && s.operations.at(o).exact {
-			s.effects.at(int32(i)).exact = true
+		if o >= 0 && s.operations.exact[o] {
+			s.effects.exact[i] = true
 		}
 	}
 }
@@ -152,14 +121,14 @@ func (s *sieve) families() {
 		fits, unclear bool
 	}
 	totals := map[uint64]*family{}
-	each := func(take func(f *family, e *effectRow)) {
+	each := func(take func(f *family, e *effectRow, exact *bool)) {
 		for i := range int32(s.effects.n) {
 			e := s.effects.at(i)
 			if e.parent == 0 || e.amount < 0 {
 				continue
 			}
 			if f := totals[s.family(e)]; f != nil {
-				take(f, e)
+				take(f, e, &s.effects.exact[i])
 			}
 		}
 	}
@@ -173,13 +142,13 @@ func (s *sieve) families() {
 	if len(totals) == 0 {
 		return
 	}
-	each(func(f *family, e *effectRow) {
-		if f.unclear = f.unclear || e.exact; e.live {
+	each(func(f *family, e *effectRow, exact *bool) {
+		if f.unclear = f.unclear || *exact; e.live {
 			f.sum += e.amount
 		}
 	})
-	each(func(f *family, e *effectRow) { f.fits = f.fits || e.total == f.sum })
-	each(func(f *family, e *effectRow) { e.exact = e.exact || f.unclear || !f.fits })
+	each(func(f *family, e *effectRow, _ *bool) { f.fits = f.fits || e.total == f.sum })
+	each(func(f *family, _ *effectRow, exact *bool) { *exact = *exact || f.unclear || !f.fits })
 }
 
 // relatives keeps the effects that exact ones follow from, and those that follow from
@@ -188,11 +157,11 @@ func (s *sieve) relatives() {
 	s.spread()
 	ids := map[uint64]bool{}   // of effects that exact ones hang under or follow from
 	heads := map[uint64]bool{} // of effects whose repayments matter
-	for i := range int32(s.effects.n) {
-		e := s.effects.at(i)
-		if !e.exact {
+	for i, exact := range s.effects.exact {
+		if !exact {
 			continue
 		}
+		e := s.effects.at(int32(i))
 		for _, h := range [...]uint64{e.parent, e.parent2, e.cause} {
 			if h != 0 && s.owner[i] < 0 {
 				ids[h] = true
@@ -207,7 +176,7 @@ func (s *sieve) relatives() {
 	}
 	for i := range int32(s.effects.n) {
 		if e := s.effects.at(i); ids[e.id] || heads[e.parent] || e.parent2 != 0 && heads[e.parent2] {
-			e.exact = true
+			s.effects.exact[i] = true
 		}
 	}
 }

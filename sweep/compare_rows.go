@@ -22,7 +22,6 @@ type operationRow struct {
 	created                           int64 // nanoseconds
 	line                              int32 // physical
 	brief, place, currency            uint32
-	exact                             bool // must be compared by everything that it says
 }
 
 // effectRow is what is kept of an effect.
@@ -32,29 +31,20 @@ type effectRow struct {
 	created                                            int64
 	line                                               int32
 	system, place, currency, kind, source              uint32
-	exact, live                                        bool
-}
-
-// same reports whether two rows tell of the same line.
-func (r operationRow) same(as operationRow) bool {
-	r.exact = as.exact
-	return r == as
-}
-
-func (r effectRow) same(as effectRow) bool {
-	r.exact = as.exact
-	return r == as
+	live                                               bool
 }
 
 // rowsOf holds rows in pieces, so that growing copies none.
 type rowsOf[T any] struct {
 	pieces [][]T
 	n      int
+	exact  []bool // of each row, whether it must be compared by everything that its line says
 }
 
 const pieceBits = 14
 
-func (r *rowsOf[T]) add(v T) {
+func (r *rowsOf[T]) add(v T, exact bool) {
+	r.exact = append(r.exact, exact)
 	if r.n>>pieceBits == len(r.pieces) {
 		r.pieces = append(r.pieces, make([]T, 0, 1<<pieceBits))
 	}
@@ -90,6 +80,25 @@ func (w *words[K]) of(value K) uint32 {
 	}
 	w.last, w.number = value, n
 	return n
+}
+
+// met knows the few values that many rows have.
+type met[K comparable] struct {
+	last K
+	all  map[K]bool
+}
+
+// first meets a value, and reports whether it was not met before.
+func (m *met[K]) first(value K) bool {
+	if len(m.all) > 0 && value == m.last || m.all[value] {
+		m.last = value
+		return false
+	}
+	if m.all == nil {
+		m.all = map[K]bool{}
+	}
+	m.last, m.all[value] = value, true
+	return true
 }
 
 // hashed gives rows of operations and effects their hashes and words.
@@ -130,13 +139,22 @@ func mix(a, b uint64) uint64 {
 	return a ^ a>>33 | 1
 }
 
+// exactOperation reports whether an operation is not plainly done, or has more to say than its
+// row holds.
+func exactOperation(op *recon.Operation) bool {
+	return op.State != recon.Succeeded || op.Group != "" || op.Reference != "" || op.Account == ""
+}
+
+// exactEffect is as exactOperation.
+func exactEffect(e *recon.Effect) bool {
+	return e.Status != recon.Completed || e.NaturalReference != "" || e.CausedBy != "" || len(e.OtherParents) > 1
+}
+
 func (h *hashed) operation(op *recon.Operation, line int) operationRow {
 	r := operationRow{
 		id: h.text(string(op.ID)), key: h.text(op.Key), effectID: h.text(op.EffectID), parent: h.text(op.Parent), target: h.text(op.Target),
 		folded: h.folded(string(op.ID)), amount: -1, created: op.CreatedAt.UnixNano(),
 		line: int32(line), brief: h.briefs.of(brief{op.Source, op.Action}), place: h.accounts.of(recon.Account{Account: op.Account, Mode: op.Mode}), currency: h.currencies.of(op.Money.Currency),
-		// What is not plainly done, or has more to say, is compared by all of it.
-		exact: op.State != recon.Succeeded || op.Group != "" || op.Reference != "" || op.Account == "",
 	}
 	if !op.Money.IsZero() {
 		r.amount = op.Money.Minor
@@ -151,7 +169,6 @@ func (h *hashed) effect(e *recon.Effect, line int) effectRow {
 		target: h.text(e.Target), amount: -1, total: -1, created: e.CreatedAt.UnixNano(),
 		line: int32(line), system: h.systems.of(e.System), place: h.accounts.of(recon.Account{Account: e.Account, Mode: e.Mode}), currency: h.currencies.of(e.Money.Currency),
 		kind: h.kinds.of(e.Kind), source: h.sources.of(string(e.Source)), live: e.Status.Live(),
-		exact: e.Status != recon.Completed || e.NaturalReference != "" || e.CausedBy != "" || len(e.OtherParents) > 1,
 	}
 	if len(e.OtherParents) > 0 {
 		r.parent2 = h.text(e.OtherParents[0])

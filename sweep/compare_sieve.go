@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"hash/maphash"
+	"math"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -26,13 +27,11 @@ type sieve struct {
 	effects    rowsOf[effectRow]
 	// What several operations bear says nothing of any.
 	sharedKeys, sharedEffectIDs map[uint64]bool
-	byID                        *finder // of operations, and so are the next two
-	byKey                       *finder
-	byEffectID                  *finder
+	byID                        *finder // of all operations
+	byKey, byEffectID           *finder // of those that effects ask for
 	owner                       []int32 // by effect: the operation that it names, or -1
 	linked                      []int32 // by operation: how many effects name it
 	facts                       compareFacts
-	naturals                    bool            // some effect has a natural reference
 	whose                       tableOwner      // of effects in a table
 	made                        map[string]bool // kinds that actions make; other rows of a table are set aside
 	told                        compareInput    // what reading a table of effects told
@@ -50,6 +49,7 @@ func sieveBoth(ctx context.Context, o CompareOptions, operations, effects rewind
 		return readAgain(ctx, o, operations, effects)
 	}
 	s.index()
+	s.name()
 	s.learn()
 	s.pair()
 	if err := s.lookalikes(ctx, effects); err != nil {
@@ -74,14 +74,13 @@ func sieveBoth(ctx context.Context, o CompareOptions, operations, effects rewind
 func (s *sieve) firstPass(ctx context.Context) (whole bool, err error) {
 	operations := func(ctx context.Context) (err error) {
 		s.notes, err = eachOperation(ctx, s.o, func(line int, op *recon.Operation) {
-			s.operations.add(s.ours.operation(op, line))
+			s.operations.add(s.ours.operation(op, line), exactOperation(op))
 		}, nil)
 		return err
 	}
 	effects := func(ctx context.Context) (err error) {
 		s.told, err = s.eachEffect(ctx, func(line int, e *recon.Effect) {
-			s.naturals = s.naturals || e.NaturalReference != ""
-			s.effects.add(s.theirs.effect(e, line))
+			s.effects.add(s.theirs.effect(e, line), exactEffect(e))
 		}, nil)
 		return err
 	}
@@ -155,11 +154,9 @@ func (s *sieve) learn() {
 func (s *sieve) places() map[briefPlace]bool {
 	places := map[briefPlace]bool{}
 	type at struct{ brief, place uint32 }
-	seen := map[at]bool{}
+	var seen met[at]
 	for i := range int32(s.operations.n) {
-		r := s.operations.at(i)
-		if k := (at{r.brief, r.place}); !seen[k] {
-			seen[k] = true
+		if r := s.operations.at(i); seen.first(at{r.brief, r.place}) {
 			a := s.ours.accounts.values[r.place]
 			places[briefPlace{s.ours.briefs.values[r.brief], a.Account, a.Mode}] = true
 		}
@@ -172,10 +169,9 @@ func (s *sieve) places() map[briefPlace]bool {
 func (s *sieve) shown(again []*recon.Effect) (map[recon.EffectIdentity]bool, map[placeKind]bool) {
 	shown, made := map[recon.EffectIdentity]bool{}, map[placeKind]bool{}
 	type at struct{ system, place, kind uint32 }
-	seen := map[at]bool{}
+	var seen met[at]
 	s.eachCounted(again, func(r *effectRow) {
-		if k := (at{r.system, r.place, r.kind}); !seen[k] {
-			seen[k] = true
+		if seen.first(at{r.system, r.place, r.kind}) {
 			a := s.theirs.accounts.values[r.place]
 			shown[recon.EffectIdentity{System: s.theirs.systems.values[r.system], Account: a.Account, Mode: a.Mode}] = true
 			seeKind(made, placeKind{s.theirs.systems.values[r.system], a.Account, a.Mode, s.theirs.kinds.values[r.kind]})
@@ -198,17 +194,7 @@ func (s *sieve) learnAgain(in *compareInput) bool {
 			again = append(again, e)
 		}
 	}
-	see := func(exact bool, created int64) {
-		if !exact {
-			s.facts.span.see(time.Unix(0, created).UTC())
-		}
-	}
-	for i := range int32(s.operations.n) {
-		see(s.operations.at(i).exact, s.operations.at(i).created)
-	}
-	for i := range int32(s.effects.n) {
-		see(s.effects.at(i).exact, s.effects.at(i).created)
-	}
+	s.seePlain()
 	guessed := s.facts.kinds
 	if len(again) > 0 {
 		s.facts.kinds = s.countKinds(again)
@@ -223,18 +209,41 @@ func (s *sieve) learnAgain(in *compareInput) bool {
 	return true
 }
 
+// seePlain tells the span of time of what was not read again.
+func (s *sieve) seePlain() {
+	first, last := int64(math.MaxInt64), int64(math.MinInt64)
+	see := func(created int64) { first, last = min(first, created), max(last, created) }
+	s.eachPlain(see, see)
+	if first <= last {
+		s.facts.span.see(time.Unix(0, first).UTC())
+		s.facts.span.see(time.Unix(0, last).UTC())
+	}
+}
+
 // plain counts what is plainly matched and was not read again, within a window.
 func (s *sieve) plain(w recon.Window) (operations, effects int) {
 	from, to := w.From.UnixNano(), w.To.UnixNano()
-	for i := range int32(s.operations.n) {
-		if o := s.operations.at(i); !o.exact && o.created >= from && o.created < to {
-			operations++
+	count := func(n *int) func(int64) {
+		return func(created int64) {
+			if created >= from && created < to {
+				*n++
+			}
 		}
 	}
-	for i := range int32(s.effects.n) {
-		if e := s.effects.at(i); !e.exact && e.created >= from && e.created < to {
-			effects++
-		}
-	}
+	s.eachPlain(count(&operations), count(&effects))
 	return operations, effects
+}
+
+// eachPlain tells when the operations and the effects were made that were not read again.
+func (s *sieve) eachPlain(operation, effect func(created int64)) {
+	for i, exact := range s.operations.exact {
+		if !exact {
+			operation(s.operations.at(int32(i)).created)
+		}
+	}
+	for i, exact := range s.effects.exact {
+		if !exact {
+			effect(s.effects.at(int32(i)).created)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -23,7 +24,7 @@ import (
 func bothWays(t interface {
 	Helper()
 	Fatalf(string, ...any)
-}, operations, effects string, w recon.Window) {
+}, operations, effects string, w recon.Window) sweep.CompareResult {
 	t.Helper()
 	o := sweep.CompareOptions{Operations: strings.NewReader(operations), Effects: strings.NewReader(effects), Now: april, Window: w}
 	sieved, sievedErr := sweep.Compare(context.Background(), o)
@@ -41,6 +42,7 @@ func bothWays(t interface {
 	if diff := cmp.Diff(sieved, tabled); diff != "" || (tabledErr == nil) != (sievedErr == nil) {
 		t.Fatalf("lines: %v, table: %v (-lines +table):\n%s\noperations:\n%seffects:\n%s", sievedErr, tabledErr, diff, operations, effects)
 	}
+	return sieved
 }
 
 // tableOf writes lines of operations as a table.
@@ -156,5 +158,39 @@ func TestAFileThatChangesWhileItIsReadIsRefused(t *testing.T) {
 	})
 	if err == nil || !strings.Contains(err.Error(), "ops.jsonl: it changed while it was read") {
 		t.Errorf("error %v", err)
+	}
+}
+
+// TestManyRowsAreSiftedAsTheyAreCompared is the law above for files of which most is plain
+// and a few identities stand in several rows, anywhere: these are found by hashes and bits.
+func TestManyRowsAreSiftedAsTheyAreCompared(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(11, 5))
+	const n = 10_000
+	var ops, effs []string
+	for i := range n {
+		seldom := func() bool { return random.IntN(300) == 0 }
+		row := func() int { // mostly the row itself
+			if seldom() {
+				return random.IntN(n)
+			}
+			return i
+		}
+		ops = append(ops, op(fmt.Sprintf("op_%d", i), "succeeded", fmt.Sprintf(`,"key":"k%d","effect_id":"re_%d","amount":%d,"currency":"EUR"`, row(), row(), 1+row())))
+		if seldom() {
+			continue
+		}
+		reference := ""
+		if random.IntN(3) > 0 {
+			reference = fmt.Sprintf(`,"reference":"op_%d"`, row())
+		}
+		effs = append(effs, eff(fmt.Sprintf("re_%d", i), "completed", fmt.Sprintf(`%s,"key":"k%d","amount":%d,"currency":"EUR"`, reference, row(), 1+i)))
+		if seldom() {
+			effs = append(effs, effs[len(effs)-1])
+		}
+	}
+	r := bothWays(t, lines(ops...), lines(effs...), recon.Window{})
+	if r.Operations != n || r.Classes.Operations["matched"] == n || r.Classes.Operations["matched"] < n/2 || r.Repeated == 0 {
+		t.Errorf("what was drawn shows little: %d operations, %v, %d repeated", r.Operations, r.Classes.Operations, r.Repeated)
 	}
 }
