@@ -294,6 +294,11 @@ func upperCode(s string) string {
 // ParseInstant reads an RFC 3339 instant with any offset and fraction and gives it
 // in UTC. Instants before 2000 or from 2100 on are refused.
 func ParseInstant(s string) (time.Time, error) {
+	if n := len(s) - 1; n >= 0 && s[n] == 'Z' {
+		if t, ok := ParseWallTime(s[:n], 'T'); ok {
+			return t, nil // as nearly every instant of a file
+		}
+	}
 	t, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil {
 		t, err = time.Parse(time.RFC3339Nano, strings.ToUpper(s)) // the RFC allows t and z
@@ -307,6 +312,27 @@ func ParseInstant(s string) (time.Time, error) {
 		return time.Time{}, fmt.Errorf("%q is outside the years %d to %d", cut(s), firstYear, lastYear)
 	}
 	return t, nil
+}
+
+// ParseWallTime reads YYYY-MM-DD hh:mm:ss as a time of UTC, with another sign between day and
+// hour. It is false for all that is not written so and for years that no instant has.
+func ParseWallTime(s string, between byte) (time.Time, bool) {
+	if len(s) != 19 || s[4] != '-' || s[7] != '-' || s[10] != between || s[13] != ':' || s[16] != ':' {
+		return time.Time{}, false
+	}
+	bad := false
+	two := func(i int) int {
+		a, b := s[i]-'0', s[i+1]-'0'
+		bad = bad || a > 9 || b > 9
+		return int(a)*10 + int(b)
+	}
+	year, month, day := two(0)*100+two(2), two(5), two(8)
+	hour, minute, second := two(11), two(14), two(17)
+	if bad || year < firstYear || year >= lastYear || month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 59 {
+		return time.Time{}, false
+	}
+	t := time.Date(year, time.Month(month), day, hour, minute, second, 0, time.UTC)
+	return t, day <= 28 || t.Day() == day
 }
 
 func readMarks(words []string) ([]Mark, error) {

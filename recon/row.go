@@ -3,6 +3,7 @@ package recon
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -12,13 +13,14 @@ import (
 // in the order in which [ParseOperationRow] takes their cells, and tells which of them
 // every row needs.
 func OperationFields() (names []string, required []bool) {
-	for _, f := range operationFields {
-		if f.cell != nil {
-			names, required = append(names, f.name), append(required, f.required)
-		}
+	for _, f := range operationCells {
+		names, required = append(names, f.name), append(required, f.required)
 	}
 	return names, required
 }
+
+// operationCells are the fields that a cell can hold.
+var operationCells = slices.DeleteFunc(slices.Clone(operationFields), func(f lineField[Operation]) bool { return f.cell == nil })
 
 // ParseOperationRow reads one row of a table of operations, as strictly as
 // [ParseOperationIn] reads a line: amounts are whole minor units, instants RFC 3339, and
@@ -27,14 +29,8 @@ func OperationFields() (names []string, required []bool) {
 // The operation is given in o, which may be used again for the next row.
 func ParseOperationRow(cells []string, only func(SourceName) Account, o *Operation) error {
 	*o = Operation{}
-	at := 0
-	for i := range operationFields {
-		f := &operationFields[i]
-		if f.cell == nil {
-			continue
-		}
-		cell := cells[at]
-		at++
+	for i := range operationCells {
+		f, cell := &operationCells[i], cells[i]
 		if cell == "" && !f.required {
 			continue
 		}

@@ -229,7 +229,7 @@ func (m *columnMap) amount(rec *record, column int, name string, in money) (int6
 
 // words reads what a row is and whose. It is false for a row that is set aside.
 func (m *columnMap) words(rec *record, row *Row) (bool, error) {
-	e, c := &row.Effect, m.settings.Columns
+	e, c := &row.Effect, &m.settings.Columns
 	e.Kind = m.settings.Kind
 	if c.Kind != "" {
 		kind, known := lookUp(m.settings.Kinds, rec.get(mapKind))
@@ -272,7 +272,7 @@ func (m *columnMap) words(rec *record, row *Row) (bool, error) {
 }
 
 func (m *columnMap) times(rec *record, e *recon.Effect) (err error) {
-	c := m.settings.Columns
+	c := &m.settings.Columns
 	cell := rec.get(mapCreated)
 	if c.Time != "" {
 		cell += " " + rec.get(mapTime)
@@ -288,7 +288,7 @@ func (m *columnMap) times(rec *record, e *recon.Effect) (err error) {
 }
 
 func (m *columnMap) names(rec *record, e *recon.Effect) (err error) {
-	c := m.settings.Columns
+	c := &m.settings.Columns
 	for _, f := range []struct {
 		column int
 		name   string

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
 // dates says how a file writes instants. The order of day and month is declared, never
@@ -129,30 +131,11 @@ func (d *dates) parse(cell string) (time.Time, error) {
 func (d *dates) fast(cell string) (time.Time, bool) {
 	switch {
 	case d.pattern == isoDates:
-		return isoTime(cell, ' ')
+		return recon.ParseWallTime(cell, ' ')
 	case d.pattern == rfc3339 && len(cell) == 20 && cell[19] == 'Z':
-		return isoTime(cell[:19], 'T')
+		return recon.ParseWallTime(cell[:19], 'T')
 	}
 	return time.Time{}, false
-}
-
-func isoTime(s string, between byte) (time.Time, bool) {
-	if len(s) != 19 || s[4] != '-' || s[7] != '-' || s[10] != between || s[13] != ':' || s[16] != ':' {
-		return time.Time{}, false
-	}
-	two := func(i int) int {
-		a, b := s[i]-'0', s[i+1]-'0'
-		if a > 9 || b > 9 {
-			return 1 << 20
-		}
-		return int(a)*10 + int(b)
-	}
-	y, mo, day, h, mi, sec := two(0)*100+two(2), two(5), two(8), two(11), two(14), two(17)
-	if y > 9999 || mo < 1 || mo > 12 || day < 1 || day > 31 || h > 23 || mi > 59 || sec > 59 {
-		return time.Time{}, false
-	}
-	t := time.Date(y, time.Month(mo), day, h, mi, sec, 0, time.UTC)
-	return t, t.Day() == day
 }
 
 // local gives the instant at which the clocks of a zone showed a wall time. A time that

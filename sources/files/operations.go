@@ -54,12 +54,12 @@ func (o *Operations) Next(op *recon.Operation) bool {
 }
 
 // Row is Next for a reader that can do without a row: one that cannot be read for sure is
-// refused alone, with the reason, and leaves op as it was.
+// refused alone, with the reason, and op says nothing then.
 func (o *Operations) Row(op *recon.Operation) (more bool, refused string) {
 	if o.reader.err != nil || o.reader.rows == nil {
 		return false, ""
 	}
-	o.row.Outcome = Read
+	o.row.Outcome, o.rows.operation = Read, op
 	more, err := o.reader.rows.next(&o.row)
 	switch {
 	case err != nil:
@@ -68,7 +68,6 @@ func (o *Operations) Row(op *recon.Operation) (more bool, refused string) {
 	case more && o.row.Outcome == Refused:
 		return true, o.row.Reason
 	}
-	*op = o.rows.operation
 	return more, ""
 }
 
@@ -88,8 +87,8 @@ type operationRows struct {
 	required  []bool
 	only      func(recon.SourceName) recon.Account
 	cells     []string
-	there     []int           // the fields that are columns of the file
-	operation recon.Operation // of the last row
+	there     []int            // the fields that are columns of the file
+	operation *recon.Operation // which the next row tells of
 }
 
 func (t *operationRows) columns() []column {
@@ -122,7 +121,7 @@ func (t *operationRows) read(rec *record, _ *Row) error {
 	for _, i := range t.there {
 		t.cells[i] = rec.get(i)
 	}
-	if err := recon.ParseOperationRow(t.cells, t.only, &t.operation); err != nil {
+	if err := recon.ParseOperationRow(t.cells, t.only, t.operation); err != nil {
 		return refusal(err.Error())
 	}
 	return nil
