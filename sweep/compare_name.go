@@ -6,10 +6,19 @@ import (
 	"sync"
 )
 
-// index finds the operations that share an identity, and those of one intent, which are
-// suspected of being one: all of them are exact, as effects are of which several lines tell.
-func (s *sieve) index() {
-	var sharedIDs, sharedKeys, sharedEffectIDs, intents, effects []int32
+// indexEffects finds the effects of which several lines tell: they are exact.
+func (s *sieve) indexEffects() {
+	s.repeated = map[uint64]bool{}
+	for _, row := range sharing(s.effects.n, func(row int32) uint64 { return s.effects.at(row).id }) {
+		s.effects.exact[row] = true
+		s.repeated[s.effects.at(row).id] = true
+	}
+}
+
+// indexOperations finds the operations that share an identity, and those of one intent, which
+// are suspected of being one: all of them are exact.
+func (s *sieve) indexOperations() {
+	var sharedIDs, sharedKeys, sharedEffectIDs, intents []int32
 	ours := func(hash func(*operationRow) uint64) []int32 { return sharing(s.operations.n, s.hashOf(hash)) }
 	var all sync.WaitGroup
 	all.Go(func() {
@@ -23,9 +32,6 @@ func (s *sieve) index() {
 	all.Go(func() { sharedKeys = ours(func(o *operationRow) uint64 { return o.key }) })
 	all.Go(func() { sharedEffectIDs = ours(func(o *operationRow) uint64 { return o.effectID }) })
 	all.Go(func() { intents = ours(func(o *operationRow) uint64 { return o.intent }) })
-	all.Go(func() {
-		effects = sharing(s.effects.n, func(row int32) uint64 { return s.effects.at(row).id })
-	})
 	all.Wait()
 	s.sharedKeys, s.sharedEffectIDs = map[uint64]bool{}, map[uint64]bool{}
 	for _, row := range slices.Concat(sharedIDs, sharedKeys, sharedEffectIDs, intents) {
@@ -36,11 +42,6 @@ func (s *sieve) index() {
 	}
 	for _, row := range sharedEffectIDs {
 		s.sharedEffectIDs[s.operations.at(row).effectID] = true
-	}
-	s.repeated = map[uint64]bool{}
-	for _, row := range effects {
-		s.effects.exact[row] = true
-		s.repeated[s.effects.at(row).id] = true
 	}
 }
 

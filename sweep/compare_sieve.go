@@ -48,7 +48,7 @@ func sieveBoth(ctx context.Context, o CompareOptions, operations, effects rewind
 	} else if whole {
 		return readAgain(ctx, o, operations, effects)
 	}
-	s.index()
+	s.indexOperations()
 	s.name()
 	s.learn()
 	s.pair()
@@ -82,6 +82,7 @@ func (s *sieve) firstPass(ctx context.Context) (whole bool, err error) {
 		s.told, err = s.eachEffect(ctx, func(line int, e *recon.Effect) {
 			s.effects.add(s.theirs.effect(e, line), exactEffect(e))
 		}, nil)
+		s.indexEffects() // while the operations may still be read
 		return err
 	}
 	f := s.o.EffectsFormat
