@@ -162,10 +162,13 @@ FROM reconciler.journal j
 WHERE j.tenant = $1 AND j.at >= $2 AND j.at < $3
 ORDER BY j.operation_id COLLATE "C", j.seq DESC`
 
+	// What was lost shortly before midnight is found later, and belongs to its day.
 	periodFindingsSQL = `
 SELECT ` + listFindingColumns + `
 FROM reconciler.findings f
-WHERE f.tenant = $1 AND (f.opened_at < $3 AND (f.state NOT IN ('settled', 'ended') OR f.opened_at >= $2) OR f.finding_id = ANY ($4::text[]))
+WHERE f.tenant = $1 AND (f.opened_at < $3 AND (f.state NOT IN ('settled', 'ended') OR f.opened_at >= $2) OR f.finding_id = ANY ($4::text[])
+	OR f.opened_at >= $3 AND EXISTS (SELECT FROM reconciler.operations o
+		WHERE o.tenant = $1 AND o.operation_id = ANY (f.operation_ids) AND o.created_at >= $2 AND o.created_at < $3))
 ORDER BY f.opened_at, f.finding_id`
 )
 

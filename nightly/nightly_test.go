@@ -68,14 +68,20 @@ func (w *world) at(now time.Time) {
 // operation records one that was sent and never answered, and its refund where there is one.
 func (w *world) operation(id string, created time.Time, refunded bool) {
 	w.t.Helper()
-	line := fmt.Sprintf(`{"id":%q,"source":"stripe-main","action":"refund.create","target":"order:%s","parent":"ch_%s","amount":1000,"currency":"EUR","state":"unknown","created_at":%q,"sent_at":%q,"account":"acct_1","mode":"live","marks":["reference"]}`,
-		id, id, id, created.Format(time.RFC3339Nano), created.Format(time.RFC3339Nano))
-	if r, err := w.l.Import(w.t.Context(), strings.NewReader(line), w.now); err != nil || r.Imported != 1 {
-		w.t.Fatalf("import %s: %+v, %v", line, r, err)
-	}
+	w.imports(id, "unknown", created)
 	if refunded {
 		w.s.effects = append(w.s.effects, recon.Effect{ID: "re_" + id, Source: "stripe-main", System: "stripe", Kind: "refund", Status: recon.Completed,
 			Money: recon.Money{Minor: 1000, Currency: "EUR"}, Parent: "ch_" + id, Reference: id, Account: "acct_1", Mode: "live", CreatedAt: created.Truncate(time.Second)})
+	}
+}
+
+// imports records an operation of another system, in a state.
+func (w *world) imports(id, state string, created time.Time) {
+	w.t.Helper()
+	line := fmt.Sprintf(`{"id":%q,"source":"stripe-main","action":"refund.create","target":"order:%s","parent":"ch_%s","amount":1000,"currency":"EUR","state":%q,"created_at":%q,"sent_at":%q,"account":"acct_1","mode":"live","marks":["reference"]}`,
+		id, id, id, state, created.Format(time.RFC3339Nano), created.Format(time.RFC3339Nano))
+	if r, err := w.l.Import(w.t.Context(), strings.NewReader(line), w.now); err != nil || r.Imported != 1 {
+		w.t.Fatalf("import %s: %+v, %v", line, r, err)
 	}
 }
 
@@ -382,6 +388,31 @@ func TestTimeToTruthIsThatOfTheDaysClosings(t *testing.T) {
 	}
 	if n := w.report(to, to.Add(time.Hour)); n.Truth.Closed != 0 || n.Truth.Median != nil {
 		t.Errorf("another day closed %+v", n.Truth)
+	}
+}
+
+// A refund of shortly before midnight that is found to be missing later belongs to its day,
+// whoever found it: here no audit tells of it.
+func TestWhatIsFoundLaterIsOfTheOperationsDay(t *testing.T) {
+	t.Parallel()
+	from, to := day(t, "2026-02-10", "UTC")
+	w := newWorld(t, to.Add(-time.Minute))
+	w.operation("op_seen", from.Add(time.Hour), true) // a source without effects is not seen
+	w.imports("op_late", "succeeded", to.Add(-2*time.Minute))
+	w.at(to.Add(48 * time.Hour))
+	w.audit(from, to)
+	findings := func(from, to time.Time) []ledger.FindingRow {
+		p, err := w.l.Period(t.Context(), recon.Window{From: from, To: to}, func([]ledger.Run) ([]string, error) { return nil, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Findings
+	}
+	if got := findings(from, to); len(got) != 1 || !got[0].OpenedAt.After(to) {
+		t.Errorf("the operation's day tells %+v, want the finding of two days later", got)
+	}
+	if got := findings(from.AddDate(0, 0, -1), from); len(got) != 0 {
+		t.Errorf("the day before tells %+v", got)
 	}
 }
 
