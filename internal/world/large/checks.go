@@ -1,12 +1,10 @@
 package large
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"time"
 
-	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
@@ -168,26 +166,4 @@ func bookIsRight(w *World, _ books) (wrong []string) {
 		}
 	}
 	return wrong
-}
-
-// eventsStored holds what the card provider was told is taken against the inbox: an event
-// that is acknowledged is stored, and one that a stranger signed is not.
-func (w *World) eventsStored(ctx context.Context) error {
-	rows, err := w.inbox.List(ctx, inbox.Filter{Limit: 10_000})
-	if err != nil {
-		return err
-	}
-	stored := map[string]bool{}
-	for _, r := range rows {
-		stored[r.ID] = true
-	}
-	for _, d := range w.at.cards.Deliveries() {
-		switch {
-		case d.Forged && d.Taken():
-			w.fault("a forged event is refused", "%s was taken", d.Event)
-		case d.Taken() && !stored[d.Event]:
-			w.fault("an event acknowledged is an event stored", "%s is not in the inbox", d.Event)
-		}
-	}
-	return nil
 }

@@ -26,6 +26,7 @@ func live(t *testing.T, p *large.Plan) large.Verdict {
 // truth. `make soak` lives through a thousand such worlds.
 func TestEveryLargeWorldEndsInTheTruth(t *testing.T) {
 	t.Parallel()
+	died := 0
 	for _, seed := range []uint64{1, 2} {
 		v := live(t, large.Draw(seed, 80))
 		for _, s := range v.Wrongs {
@@ -35,6 +36,10 @@ func TestEveryLargeWorldEndsInTheTruth(t *testing.T) {
 		if v.InDoubt < 15 || v.ByEvidence < 8 || v.ToPeople < 4 || v.Planted < 4 || v.Events < 20 || v.Audits == 0 || v.Messages == 0 {
 			t.Errorf("seed %d is too quiet: %+v", seed, v.Numbers)
 		}
+		died += v.Faults["endpoint died before it answered"] + v.Faults["endpoint died before it stored the event"]
+	}
+	if died == 0 {
+		t.Error("the endpoint never died while it took an event")
 	}
 }
 

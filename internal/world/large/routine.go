@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net/http"
 	"strings"
 	"time"
 
-	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/nightly"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -337,25 +334,6 @@ func (w *World) newIntake() *sweep.Intake {
 		in.Sheets[name] = s.Sheet()
 	}
 	return in
-}
-
-// receive does what the daemon's handler does, by the world's clock.
-func (w *World) receive(rw http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil || w.deaf {
-		rw.WriteHeader(http.StatusServiceUnavailable)
-		return
-	}
-	e, err := w.cards.Verify(r.Header, body, w.clock.Now())
-	if err != nil {
-		w.tally.fault("forged or outdated delivery")
-		rw.WriteHeader(http.StatusBadRequest)
-		return
-	}
-	_, err = w.inbox.Receive(r.Context(), inbox.Delivery{Event: e, At: w.clock.Now(), Foreign: !w.cards.Sheet().Has(e.Account, e.Mode)})
-	if err != nil {
-		rw.WriteHeader(http.StatusServiceUnavailable)
-	}
 }
 
 func lower(currency string) string { return strings.ToLower(currency) }

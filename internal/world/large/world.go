@@ -55,7 +55,8 @@ type World struct {
 
 	knowledge
 	routine
-	closing []func()
+	endpoint endpoint
+	closing  []func()
 }
 
 // Run lives through a plan in a database that has the schema and simulated time, and
@@ -64,7 +65,7 @@ type World struct {
 func Run(ctx context.Context, p *Plan, databaseURL string) (Verdict, error) {
 	w := &World{
 		plan: p, clock: &world.Clock{}, agenda: &world.Agenda{}, book: newBook(), tally: newTally(),
-		intents: map[recon.OperationID]intent{}, sent: map[recon.OperationID]int{}, knowledge: newKnowledge(), routine: newRoutine(),
+		intents: map[recon.OperationID]intent{}, sent: map[recon.OperationID]int{}, knowledge: newKnowledge(), routine: newRoutine(), endpoint: newEndpoint(),
 	}
 	w.clock.Set(epoch)
 	defer w.end()
@@ -120,7 +121,7 @@ func (w *World) build(ctx context.Context) error {
 	for _, name := range sourceNames {
 		w.hire(name)
 	}
-	if err := w.endpoint(); err != nil {
+	if err := w.openEndpoint(); err != nil {
 		return err
 	}
 	return w.openSlack()
@@ -194,8 +195,8 @@ func (w *World) applyPolicies(ctx context.Context, change func(*recon.Policy)) e
 	return err
 }
 
-// endpoint takes the card provider's events, as the daemon does: verified, stored, answered.
-func (w *World) endpoint() error {
+// openEndpoint takes the card provider's events, as the daemon does: verified, stored, answered.
+func (w *World) openEndpoint() error {
 	server := httptest.NewServer(http.HandlerFunc(w.receive))
 	w.onEnd(server.Close)
 	_, err := w.at.cards.AddEndpoint(stripetest.Endpoint{
