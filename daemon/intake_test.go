@@ -101,3 +101,35 @@ func TestAHintHasItsSourceSweptAtOnce(t *testing.T) {
 		t.Errorf("%d writes at the provider", stripe.Writes())
 	}
 }
+
+// The provider confirms when everybody has stopped waiting: the operation is closed, and so is
+// what people were told of it.
+func TestB106_AnEventClosesWhatWasGivenUp(t *testing.T) {
+	t.Parallel()
+	stripe, _ := startFakes(t)
+	url := pgtest.URL(t)
+	text := strings.NewReplacer(`sweep: "off"`, `sweep: "0 0 1 1 *"`,
+		"class: irreversible}", "class: irreversible, unresolved_after: 10m, give_up_after: 30m, absence: {looks: 100, over: 10m}}").Replace(hooked)
+	c := parse(t, text, map[string]string{"KEY": "sk_live_TESTONLY", "STRIPE_URL": stripe.URL(), "SECRET": hookSecret, "OLD": "whsec_OLD"})
+	record(t, c.Policies, url)
+	l, err := ledger.Open(t.Context(), ledger.Options{URL: url, MaxConns: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	d := start(t, c, url)
+	standing := func(state recon.State, want recon.FindingState) {
+		t.Helper()
+		awaitState(t, url, "op_right", state)
+		story, err := l.Story(t.Context(), "op_right")
+		if err != nil || len(story.Findings) != 1 || story.Findings[0].Kind != recon.FindUnresolved || story.Findings[0].State != want {
+			t.Fatalf("%s: %+v, %v, want one that is %s", state, story.Findings, err, want)
+		}
+	}
+	standing(recon.ManualReview, recon.FindingOpen)
+	if status, answer := (delivery{body: refundEvent("evt_1", "re_1", "op_right")}).post(t, d.public); status != http.StatusOK {
+		t.Fatalf("%d %s", status, answer)
+	}
+	standing(recon.Succeeded, recon.FindingEnded)
+	wantStates(t, url, map[recon.OperationID]recon.State{"op_wrong": recon.ManualReview})
+}
