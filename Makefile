@@ -46,12 +46,14 @@ test: database ## Run every test, on a PostgreSQL that is started for them and e
 
 # They wait for programs more than they compute, so two go at once, each telling what it said
 # when it ends.
-E2E := e2e-secrets e2e-monitoring e2e-restore e2e-packages e2e-daemon e2e-pages
+E2E := e2e-replicas e2e-secrets e2e-monitoring e2e-restore e2e-packages e2e-daemon e2e-pages
 
 .PHONY: e2e $(E2E)
-e2e: deps ## See it work with a real Prometheus, Alertmanager, PgBouncer and browser, packaged and restored
+e2e: deps ## See it work with a real Prometheus, Alertmanager, PgBouncer and browser, packaged, restored and while replicas die
 	@$(MAKE) --no-print-directory --keep-going --output-sync -j2 $(E2E)
 
+e2e-replicas:
+	$(GO) test -vet=off -count=1 -timeout=6m -tags e2e -run Replicas ./cmd/reconciler
 e2e-secrets:
 	$(GO) test -vet=off -count=1 -timeout=6m -tags e2e -run NoSecret ./cmd/reconciler
 e2e-monitoring:
