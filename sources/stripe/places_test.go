@@ -91,7 +91,7 @@ func TestRequestsAreToldToTheObserver(t *testing.T) {
 	for range 2 {
 		f.asks(t, src, question("op-1", f.Now().Add(-time.Hour)))
 	}
-	want := map[string]int{"GET /v1/account 404": 1, "GET /v1/refunds 200": 1, "GET /v1/refunds 429": 1}
+	want := map[string]int{"GET /v1/account 403": 1, "GET /v1/refunds 200": 1, "GET /v1/refunds 429": 1}
 	for name, n := range want {
 		if got[name] != n {
 			t.Errorf("%s: %d, want %d (all: %v)", name, got[name], n, got)

@@ -132,7 +132,7 @@ func (s *Server) authenticate(r *http.Request) (*place, *apiError) {
 				Message: fmt.Sprintf("The provided key '%s' does not have access to account '%s' (or that account does not exist).", masked(key), account)}
 		}
 	}
-	if c.readOnly && r.Method != http.MethodGet {
+	if c.readOnly && (r.Method != http.MethodGet || r.URL.Path == "/v1/account") {
 		return p, &apiError{Status: http.StatusForbidden, Type: invalidRequest,
 			Message: fmt.Sprintf("The provided key '%s' does not have the required permissions for this endpoint on account '%s'.", masked(key), p.account)}
 	}

@@ -2,6 +2,7 @@ package stripetest_test
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 	"strings"
 	"testing"
@@ -50,6 +51,7 @@ func TestOnlyAKnownKeyOpens(t *testing.T) {
 		{"a key by basic authentication", "GET", "/v1/refunds", http.Header{"Authorization": {"Basic c2tfbGl2ZV9mdWxsXzAwMDE6"}}, 200, ""},
 		{"a restricted key that reads", "GET", "/v1/balance", http.Header{"Authorization": {"Bearer " + readKey}}, 200, ""},
 		{"a restricted key that writes", "POST", "/v1/refunds", http.Header{"Authorization": {"Bearer " + readKey}}, 403, ""},
+		{"a restricted key that asks whose it is", "GET", "/v1/account", http.Header{"Authorization": {"Bearer " + readKey}}, 403, ""},
 		{"the account itself by header", "GET", "/v1/charges/ch_A", http.Header{"Authorization": {"Bearer " + fullKey}, "Stripe-Account": {"acct_1"}}, 200, ""},
 		{"a connected account", "GET", "/v1/charges/ch_A", http.Header{"Authorization": {"Bearer " + fullKey}, "Stripe-Account": {"acct_shop"}}, 404, "resource_missing"},
 		{"a connected account of another platform", "GET", "/v1/charges", http.Header{"Authorization": {"Bearer " + otherKey}, "Stripe-Account": {"acct_shop"}}, 403, "account_invalid"},
@@ -138,5 +140,20 @@ func TestAccountsThatCannotBeAreRefusedAtStart(t *testing.T) {
 				t.Errorf("error %q does not say %q", err, test.want)
 			}
 		})
+	}
+}
+
+func TestAKeyTellsWhichAccountItOpens(t *testing.T) {
+	t.Parallel()
+	srv, _ := start(t, nil)
+	for name, header := range map[string]http.Header{
+		"acct_1":    {"Authorization": {"Bearer " + fullKey}},
+		"acct_shop": {"Authorization": {"Bearer " + fullKey}, "Stripe-Account": {"acct_shop"}},
+	} {
+		got := send(t, srv, "GET", "/v1/account", "", header)
+		var account struct{ ID, Object string }
+		if err := json.Unmarshal(got.body, &account); err != nil || got.status != 200 || account.ID != name || account.Object != "account" {
+			t.Errorf("%s: %d %s", name, got.status, got.body)
+		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 // routes are all endpoints. Anything else is 404.
 func (s *Server) routes() map[string]reader {
 	return map[string]reader{
+		"GET /v1/account":                       s.readAccount,
 		"GET /v1/balance":                       s.readBalance,
 		"GET /v1/balance_transactions":          s.list(listing{movementKind, "/v1/balance_transactions", []string{"source", "type", "currency"}}),
 		"GET /v1/balance_transactions/{id}":     s.one(movementKind),
@@ -112,6 +113,14 @@ func (s *Server) one(k kind) reader {
 // expired reports whether an object is older than what the provider keeps of its kind.
 func expired(k kind, created, now time.Time) bool {
 	return k == eventKind && now.Sub(created) > eventHistory
+}
+
+// readAccount shows whose key it is, or the connected account that the header names.
+func (s *Server) readAccount(x *exchange) work {
+	x.params.expand(false)
+	return func(moment) answer {
+		return ok(s.fixtures.like("account", map[string]any{"id": x.place.account}))
+	}
 }
 
 func (s *Server) readBalance(x *exchange) work {

@@ -55,7 +55,8 @@ type Account struct {
 	Mode string // live or test
 	// Key opens everything, unless it begins with rk_: then it only reads.
 	Key string
-	// ReadKey only reads: every write with it is answered 403.
+	// ReadKey only reads: every write with it is answered 403, and so is the question which
+	// account it opens, for which a restricted key needs a permission of its own.
 	ReadKey string
 	// Platform is the account that this one is connected to, in the same mode.
 	Platform string

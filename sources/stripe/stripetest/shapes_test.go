@@ -45,9 +45,10 @@ func TestObjectsHaveTheShapeOfTheProvidersExamples(t *testing.T) {
 		{"event", "/v1/events/" + srv.Events()[0].ID, nil},
 		{"balance_transaction", "/v1/balance_transactions/" + r.BalanceTransaction, nil},
 		{"balance", "/v1/balance", nil},
+		{"account", "/v1/account", nil},
 	}
 	for _, test := range tests {
-		got := get(t, srv, readKey, test.path)
+		got := get(t, srv, fullKey, test.path)
 		var object map[string]any
 		if err := json.Unmarshal(got.body, &object); err != nil || got.status != 200 {
 			t.Fatalf("%s: %d %s %v", test.path, got.status, got.body, err)
