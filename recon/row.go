@@ -28,28 +28,35 @@ var operationCells = slices.DeleteFunc(slices.Clone(operationFields), func(f lin
 // [OperationFields], without outer white space; an empty one is a field that is left out.
 // The operation is given in o, which may be used again for the next row.
 func ParseOperationRow(cells []string, only func(SourceName) Account, o *Operation) error {
+	for i, cell := range cells {
+		if err := checkCell(cell); err != nil {
+			return fmt.Errorf("field %s: %w", operationCells[i].name, err)
+		}
+	}
+	return ParseTextRow(cells, only, o)
+}
+
+// ParseTextRow is [ParseOperationRow] for cells of which is known that they are UTF-8 without
+// U+0000.
+func ParseTextRow(cells []string, only func(SourceName) Account, o *Operation) error {
 	*o = Operation{}
 	for i := range operationCells {
 		f, cell := &operationCells[i], cells[i]
-		if cell == "" && !f.required {
-			continue
-		}
-		err := checkCell(cell)
-		if err == nil {
-			err = f.cell(cell, o)
-		}
-		if err != nil {
-			return fmt.Errorf("field %s: %w", f.name, err)
+		switch {
+		case cell != "":
+			if err := f.cell(cell, o); err != nil {
+				return fmt.Errorf("field %s: %w", f.name, err)
+			}
+		case f.required:
+			return fmt.Errorf("field %s: it is missing; every row needs it", f.name)
 		}
 	}
 	return complete(o, only)
 }
 
-// checkCell refuses what no field can be read from.
+// checkCell refuses what is no text that can be kept.
 func checkCell(cell string) error {
 	switch {
-	case cell == "":
-		return errors.New("it is missing; every row needs it")
 	case PlainASCII(cell):
 		return nil
 	case strings.IndexByte(cell, 0) >= 0:

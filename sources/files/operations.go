@@ -121,7 +121,11 @@ func (t *operationRows) read(rec *record, _ *Row) error {
 	for _, i := range t.there {
 		t.cells[i] = rec.get(i)
 	}
-	if err := recon.ParseOperationRow(t.cells, t.only, t.operation); err != nil {
+	parse := recon.ParseOperationRow
+	if rec.plain {
+		parse = recon.ParseTextRow
+	}
+	if err := parse(t.cells, t.only, t.operation); err != nil {
 		return refusal(err.Error())
 	}
 	return nil

@@ -15,6 +15,7 @@ type scanner struct {
 	fields    []string // of the last record; they share one text
 	line      int      // physical line on which it begins
 	cut       bool     // it ends with the file, without a line end
+	plain     bool     // it stands in a plain block
 	feed      int      // place in the buffer of the next LF, as far as known
 	scratch   []byte
 	bounds    []int
@@ -33,7 +34,7 @@ func newScanner(t *text, separator byte) *scanner {
 func (s *scanner) next() (bool, error) {
 	t := s.text
 	for {
-		if s.nextPlain() {
+		if s.plain = s.nextPlain(); s.plain {
 			return true, nil
 		}
 		i, width, err := s.lineEnd()

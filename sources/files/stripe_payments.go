@@ -148,6 +148,9 @@ func (p *stripePayments) identity(rec *record, e *recon.Effect) (err error) {
 
 // modeOf reads the word of a mode column; empty is not said.
 func modeOf(word string, words map[string]string) (string, bool) {
+	if word == "" && len(words) == 0 {
+		return "", true // as in most files
+	}
 	if m, ok := lookUp(words, word); ok {
 		return m, true
 	}

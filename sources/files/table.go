@@ -21,6 +21,7 @@ type record struct {
 	fields []string
 	at     []int
 	line   int
+	plain  bool // it stands in a plain block
 }
 
 // get gives a column's text without outer white space, empty where the file has no
@@ -93,7 +94,7 @@ func (tb *table) next(row *Row) (bool, error) {
 		if err := tb.width(); err != nil {
 			return false, err
 		}
-		row.Line, tb.rec.line, tb.rec.fields = tb.scanner.line, tb.scanner.line, tb.scanner.fields
+		row.Line, tb.rec.line, tb.rec.fields, tb.rec.plain = tb.scanner.line, tb.scanner.line, tb.scanner.fields, tb.scanner.plain
 		return true, tb.read(row)
 	}
 	return false, nil
