@@ -2,6 +2,8 @@ package main
 
 // judging are faults in the rules that decide on one operation.
 var judging = []mutant{
+	{"world: blind and half counts as absent", "rules/absence.go",
+		`case l.Outcome == recon.Blind || !l.Complete:`, `case false:`, "internal/world/large", "EveryLargeWorld"},
 	{"judge: blind counts as absent", "rules/absence.go",
 		`case l.Outcome == recon.Blind || !l.Complete:`, `case !l.Complete:`, "rules", ""},
 	{"judge: a look that broke off counts as absent", "rules/absence.go",

@@ -43,6 +43,21 @@ var (
 	sweepDays    = []int{5, 10, 20, 30, 37, 60, 90}
 )
 
+// When on their days audits are made, and what was closed is looked at again.
+const (
+	auditHour    = 2*time.Hour + 15*time.Minute
+	reverifyHour = 4 * time.Hour
+)
+
+// firstAudit and firstReverification are when these are made first, so long after the
+// world began.
+func firstAudit() time.Duration          { return sinceEpoch(auditDays[0], auditHour) }
+func firstReverification() time.Duration { return sinceEpoch(reverifyDays[0], reverifyHour) }
+
+func sinceEpoch(days int, hour time.Duration) time.Duration {
+	return epoch.Truncate(day).Add(time.Duration(days)*day + hour).Sub(epoch)
+}
+
 // tellEvery is how often people are told of what changed.
 const tellEvery = time.Hour
 
@@ -62,15 +77,15 @@ func (w *World) schedule(ctx context.Context) {
 		hour time.Duration
 		do   func(context.Context) error
 	}{
-		{auditDays, 2*time.Hour + 15*time.Minute, w.night},
-		{reverifyDays, 4 * time.Hour, w.reverify},
+		{auditDays, auditHour, w.night},
+		{reverifyDays, reverifyHour, w.reverify},
 		{peopleDays, 9 * time.Hour, w.morning},
 		{sweepDays, 12 * time.Hour, w.sweepAll},
 		{[]int{1}, 0, w.vacuum},
 	} {
 		for _, d := range daily.days {
 			if d < days {
-				w.agenda.Plan(epoch.Truncate(day).Add(time.Duration(d)*day+daily.hour), func() error { return daily.do(ctx) })
+				w.agenda.Plan(epoch.Add(sinceEpoch(d, daily.hour)), func() error { return daily.do(ctx) })
 			}
 		}
 	}

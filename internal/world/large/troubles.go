@@ -74,6 +74,14 @@ func drawTroubles(rng *rand.Rand, n nature, busy []time.Duration) []trouble {
 	if rng.IntN(2) == 0 {
 		add(slackDown, about(), within(time.Hour, day))
 	}
+	// Away at the first audit, and again when the first re-verification asks for what no
+	// audit saw: who takes blind for absent calls that missing.
+	for _, kind := range []troubleKind{cardsDown, bankDown} {
+		if rng.IntN(2) == 0 {
+			add(kind, firstAudit()-10*time.Minute, within(20*time.Minute, time.Hour))
+			add(kind, firstReverification()-time.Minute, within(30*time.Minute, 5*time.Hour))
+		}
+	}
 	return list
 }
 
