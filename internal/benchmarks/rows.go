@@ -108,16 +108,6 @@ var rows = []row{
 		measure: metric{reported: "MiB", unit: "MiB"},
 	},
 	{
-		what:   "first 1,000 operations closed after an outage that left 1 million unknown",
-		budget: budget{bound: 60, unit: "s"}, pkg: "cmd/reconciler", benchmark: "BenchmarkCatchUp/1000000", times: "1x",
-		measure: metric{reported: "s-first", unit: "s"},
-	},
-	{
-		what:   "memory of that catching up",
-		budget: budget{bound: 256, unit: "MiB"}, pkg: "cmd/reconciler", benchmark: "BenchmarkCatchUp/1000000", times: "1x",
-		measure: metric{reported: "MiB", unit: "MiB"},
-	},
-	{
 		what:   "provider calls of an hour of outage with 10,000 due operations (simulated time)",
 		budget: budget{bound: 200}, pkg: "sweep", test: "TestAnHourOfOutageIsFewCallsAndOneMessage", says: outageSays, env: "SOAK=1",
 		measure: metric{reported: "calls"},
