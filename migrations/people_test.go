@@ -186,9 +186,12 @@ func TestNobodyApprovesWhatTheyProposedByWhicheverWay(t *testing.T) {
 	if got := try(ana, object{"reason": "and so says the customer"}); got["repeated"] != nil || count() == before {
 		t.Errorf("ana gives another reason: %v", got)
 	}
-	// Another answer is another proposal.
-	if got := try(daemon, object{"person": "bob", "verb": "accept"}); got["outcome"] != "proposed" {
-		t.Errorf("bob answers otherwise: %v", got)
+	// Another answer is another proposal, also about the same operation.
+	for _, verb := range []string{"release", "accept"} {
+		if got := try(daemon, object{"person": "bob", "verb": verb}); got["outcome"] != "proposed" || a.row("op_1", "state") != "unknown" {
+			t.Errorf("bob answers otherwise, %s: %v", verb, got)
+		}
+		try(ana, nil) // and ana says the first once more
 	}
 	// What was rejected counts no more, and nothing is rejected twice.
 	if got := try(ana, object{"verb": "reject", "version": 999}); got["outcome"] != "changed_meanwhile" {

@@ -59,8 +59,8 @@ var acting = []mutant{
 var people = []mutant{
 	{"people: the second signer may be the first", "migrations/functions/seconds.sql",
 		`f.proposal ->> 'person' <> person`, `f.proposal ? 'person'`, "migrations", "NobodyApproves"},
-	{"people: a second may agree to something else", "migrations/functions/seconds.sql",
-		`AND f.proposal ->> 'verb' = asked.verb`, ``, "migrations", "NobodyApproves"},
+	{"people: a second may agree to something else", "migrations/functions/proposed_already.sql",
+		`f.proposal ->> 'verb' = asked.verb`, `f.proposal ? 'verb'`, "migrations", "NobodyApproves"},
 	{"people: a limit is read under another name", "migrations/functions/above_limit.sql",
 		`p.body -> 'approve_above' INTO`, `p.body -> 'approve_below' INTO`, "migrations", "NobodyApproves"},
 	{"people: the limit itself takes two", "migrations/functions/above_limit.sql",
