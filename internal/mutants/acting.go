@@ -23,7 +23,7 @@ var acting = []mutant{
 	{"act: one attempt more than allowed", "migrations/functions/claim_refusal.sql",
 		`op.attempts >= (policy -> 'per_operation')::integer`, `op.attempts > (policy -> 'per_operation')::integer`, "migrations", "AttemptsAreLimited"},
 	{"act: a back-off is not waited for", "migrations/functions/claim_refusal.sql",
-		`CASE WHEN op.retry_at > now THEN`, `CASE WHEN op.retry_at > now AND false THEN`, "migrations", "BackOff|RepeatsAreRefused|Attempts"},
+		`CASE WHEN op.retry_at > now THEN`, `CASE WHEN op.retry_at > now AND false THEN`, "migrations", "B42"},
 	{"act: a stored error is sent again", "migrations/functions/claim_refusal.sql",
 		`WHEN op.last_class = 'stored_error' THEN 'the provider`, `WHEN op.last_class = 'stored' THEN 'the provider`, "migrations", "RepeatsAreRefused"},
 	{"act: the same key with another request is the same", "migrations/functions/find_opened.sql",
