@@ -37,8 +37,8 @@ func TestACallIsAnsweredWithOneOfFourVerdicts(t *testing.T) {
 		"lost for ever":                    {repeatable(), []recon.AttemptReport{lost}, "", guard.UnknownReconciliationRequired, false, recon.Unknown, 3, "neither success nor failure"},
 		"a stored error ends repeating":    {repeatable(), []recon.AttemptReport{{Class: recon.ClassStoredError}}, "", guard.UnknownReconciliationRequired, false, recon.Unknown, 1, "neither"},
 		"taken on is not asked again":      {repeatable(), []recon.AttemptReport{{Class: recon.ClassAccepted, EffectID: "re_1"}}, "", guard.UnknownReconciliationRequired, false, recon.Unknown, 1, "neither"},
-		"no class is indeterminate":        {never, []recon.AttemptReport{{}}, "", guard.UnknownReconciliationRequired, false, recon.Unknown, 1, "neither"},
-		"a class that nobody knows":        {never, []recon.AttemptReport{{Class: "fine"}}, "", guard.UnknownReconciliationRequired, false, recon.Unknown, 1, "neither"},
+		"no class is indeterminate":        {never, []recon.AttemptReport{{EffectID: "re_1"}}, "", guard.UnknownReconciliationRequired, false, recon.Unknown, 1, "neither"},
+		"a class that nobody knows":        {never, []recon.AttemptReport{{Class: "fine", EffectID: "re_1"}}, "", guard.UnknownReconciliationRequired, false, recon.Unknown, 1, "neither"},
 		"a success without a name":         {never, []recon.AttemptReport{{Class: recon.ClassSucceeded}}, "", guard.UnknownReconciliationRequired, false, recon.Unknown, 1, "neither"},
 		"an action without a policy":       {repeatable(), []recon.AttemptReport{done}, "wire.send", guard.RejectedByPolicy, true, "", 0, "no policy"},
 	} {
@@ -281,6 +281,7 @@ func TestASendIsCalledOnlyWhileItsLeaseLasts(t *testing.T) {
 		end, ok := ctx.Deadline()
 		if left := end.Sub(began); !ok || left > time.Since(began)+time.Second {
 			t.Errorf("deadline in %v, longer than the lease of a second", left)
+			return done // and not wait for it
 		}
 		<-ctx.Done()
 		return done
