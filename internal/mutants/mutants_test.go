@@ -69,22 +69,29 @@ func (n testNames) of(t *testing.T, pkg string) []string {
 	return n[pkg]
 }
 
+// module writes a module of its own.
+func module(t *testing.T, files map[string]string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
 // TestAFaultIsCaughtOnlyByATestThatFails runs faults on a tiny module of its own.
 func TestAFaultIsCaughtOnlyByATestThatFails(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	for name, text := range map[string]string{
+	dir := module(t, map[string]string{
 		"go.mod":   "module example.com/tiny\n\ngo 1.26\n",
 		"text.sql": "one two",
 		"tiny.go":  "package tiny\n\nimport _ \"embed\"\n\n//go:embed text.sql\nvar text string\n\nfunc double(n int) int { return 2 * n }\n",
 		"tiny_test.go": "package tiny\n\nimport \"testing\"\n\nfunc TestFails(t *testing.T) {\n\tt.Fatal(\"always\")\n}\n\nfunc TestDouble(t *testing.T) {\n\tt.Run(\"of two\", func(t *testing.T) {\n" +
 			"\t\tif double(2) != 4 {\n\t\t\tt.Fatal(double(2))\n\t\t}\n\t})\n}\n\n" +
 			"func TestText(t *testing.T) {\n\tif text[:3] != \"one\" {\n\t\tt.Fatal(text)\n\t}\n}\n",
-	} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	})
 	before, err := os.ReadFile(filepath.Join(dir, "tiny.go"))
 	if err != nil {
 		t.Fatal(err)
@@ -126,5 +133,32 @@ func TestTestsThatTakeTooLongDecideNothing(t *testing.T) {
 `
 	if got := judge(strings.NewReader(said)); got.fate != undecided {
 		t.Errorf("judged %+v", got)
+	}
+}
+
+func TestAFaultLeavesNoCounterexampleBehind(t *testing.T) {
+	t.Parallel()
+	sums, err := os.ReadFile(filepath.Join(root, "go.sum"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	version := regexp.MustCompile(`(?m)^pgregory\.net/rapid (v\S+) h1:`).FindSubmatch(sums)
+	if version == nil {
+		t.Fatal("rapid is in go.sum no more")
+	}
+	dir := module(t, map[string]string{
+		"go.mod":  "module example.com/tiny\n\ngo 1.26\n\nrequire pgregory.net/rapid " + string(version[1]) + "\n",
+		"go.sum":  string(sums),
+		"tiny.go": "package tiny\n\nfunc double(n int) int { return 2 * n }\n",
+		"tiny_test.go": "package tiny\n\nimport (\n\t\"testing\"\n\n\t\"pgregory.net/rapid\"\n)\n\nfunc TestDouble(t *testing.T) {\n\trapid.Check(t, func(t *rapid.T) {\n" +
+			"\t\tif n := rapid.Int().Draw(t, \"n\"); double(n) != n+n {\n\t\t\tt.Fatal(n)\n\t\t}\n\t})\n}\n",
+	})
+	tiny := tests{root: dir, sound: map[group]bool{}}
+	if got := tiny.try(t.Context(), mutant{name: "a wrong product", file: "tiny.go", old: "2 * n", new: "3 * n"}); got.fate != caught {
+		t.Errorf("%s %s, want it caught", got.fate, got.by)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "testdata", "*", "*", "*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("%v, %v: the checkout must stay as it was", left, err)
 	}
 }
