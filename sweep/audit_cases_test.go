@@ -13,6 +13,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/rules"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
@@ -185,6 +186,42 @@ func TestB20_AListAtStripeGoesOnAtItsCursor(t *testing.T) {
 	s.exec(`UPDATE reconciler.audit_lists SET window_from = $1, window_to = $2, cursor = 'of another program', began_at = $2`, monday.Add(-time.Hour), s.now())
 	if third := s.audit(s.since()); len(third.Unseen) != 0 || third.Classes.Effects[rules.ClassOrphan] != 250 {
 		t.Errorf("after a cursor that nobody can read: %+v, unseen %+v", third.Classes.Effects, third.Unseen)
+	}
+}
+
+// A provider that shows late what exists: a look at it is as old as its first page.
+func TestB20_WhileAListIsReadNothingComesNearerToBeingMissing(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	const lag = 30 * time.Minute
+	s.sweep.Source = s.client(func(set *stripe.Settings, _ *stripe.Options) { set.Lag = recon.Duration(lag) })
+	for n := range 150 { // two pages
+		s.strange(fmt.Sprintf("re_%03d", n), "ch_x", 100, monday.Add(-time.Duration(n)*time.Second), nil)
+	}
+	i := refund(1)
+	s.open(i)
+	s.pass(lag + 5*time.Minute)
+	token, _ := s.claim(i)
+	s.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": "succeeded", "effect_id": "re_slow"})
+	s.pass(lag / 2) // not yet long enough for anybody to see it
+	slow := true
+	s.sweep.after = func(step string) error {
+		if slow && step == "page" {
+			s.pass(2 * lag)
+		}
+		return nil
+	}
+	r := s.audit(s.since())
+	wantClasses(t, r, classes{rules.ClassNotYet: 1}, classes{rules.ClassOrphan: 150})
+	s.wantState(i, recon.Succeeded)
+	if rows := s.findings(recon.FindMissing); len(rows) != 0 {
+		t.Errorf("missing in a list that began before the provider could show it: %+v", rows)
+	}
+	slow = false
+	s.audit(s.since())
+	s.wantState(i, recon.ManualReview)
+	if rows := s.findings(recon.FindMissing); len(rows) != 1 {
+		t.Errorf("in a list that began after: %+v, want it missing", rows)
 	}
 }
 

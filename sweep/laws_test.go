@@ -321,6 +321,31 @@ func TestOneListAnswersForEveryBatchOfARun(t *testing.T) {
 	}
 }
 
+// A list of creations shows what came to be in a window, and an effect whose id is known
+// may be older, or newer than the list.
+func TestAnEffectWhoseIdIsKnownIsReadAlsoAfterAListOfItsTime(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(p *recon.Policy) { p.Absence = recon.AbsencePolicy{Looks: 1} })
+	s.sweep.batch = 1
+	before := s.strange("re_before", "ch_0002", refund(2).amount, monday.Add(-24*time.Hour), nil)
+	listed, known := refund(1), refund(2)
+	listed.charge = "" // nothing to look it up by but a list of the window
+	s.lose(listed)
+	s.open(known)
+	token, _ := s.claim(known)
+	s.call("finish_attempt", map[string]any{"operation_id": known.id, "token": token, "class": "accepted", "effect_id": before.ID})
+	s.pass(10 * time.Minute)
+	out := s.run()
+	if lists := s.stripe.Counts()["GET /v1/refunds"]; lists != 1 || out.Claimed != 2 {
+		t.Fatalf("the window was listed %d times: %+v, %v", lists, out, s.stripe.Counts())
+	}
+	s.wantState(listed, recon.ManualReview)
+	s.wantState(known, recon.Succeeded)
+	if rows := s.findings(recon.FindMissing); len(rows) != 1 || rows[0].Operations[0] != recon.OperationID(listed.id) {
+		t.Errorf("missing: %+v, want only what the list could have shown", rows)
+	}
+}
+
 func TestStoredEffectsConcludeWithoutAQuestion(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)

@@ -7,7 +7,7 @@ var asking = []mutant{
 	{"sweep: a list answers before its lag is over", "sweep/ask.go",
 		`l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen)`, `l.Covers(c.Operation, c.Policy.Effect) && !seen.IsZero()`, "sweep", "OneList"},
 	{"sweep: a list answers for a known effect", "sweep/ask.go",
-		`if c.Operation.EffectID != "" || slices`, `if slices`, "sweep", "OneList|TurnsBad"},
+		`if c.Operation.EffectID != "" || slices`, `if slices`, "sweep", "WhoseIdIsKnown"},
 	{"sweep: a source that is down is asked for all", "sweep/ask.go",
 		`if len(batch) > 0 && !down(p.state) {`, `if len(batch) > 0 {`, "sweep", "Down|Outage"},
 	{"sweep: the cap stops a batch too late", "sweep/open.go",
@@ -41,7 +41,7 @@ var auditing = []mutant{
 		whole, err := r.whole()`, `	if true {
 		whole, err := r.whole()`, "sweep", "B20"},
 	{"audit: a list was made when it ended", "sweep/audit_list.go",
-		`Window: r.state.Window, At: r.state.BeganAt,`, `Window: r.state.Window, At: r.options.Now(),`, "sweep", "B20|Listed|B19"},
+		`Window: r.state.Window, At: r.state.BeganAt,`, `Window: r.state.Window, At: r.options.Now(),`, "sweep", "B20"},
 	{"audit: a list that cannot be read is not unseen", "sweep/audit_list.go",
 		`	r.result.unseen(r.list, r.span.counted, why)
 `, `	_ = why
