@@ -112,6 +112,24 @@ func TestARunStopsBeforeTheBatchThatWouldPassItsLimit(t *testing.T) {
 	}
 }
 
+func TestReleasesCountAgainstTheLimit(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(p *recon.Policy) {
+		p.Repeat, p.OnAbsent, p.Absence = recon.RepeatSameKey, recon.AbsentRelease, recon.AbsencePolicy{Looks: 1}
+	})
+	s.sweep.batch, s.sweep.Changes = 1, 2
+	for n := range 3 {
+		s.lose(refund(n))
+	}
+	s.pass(10 * time.Minute)
+	out, err := s.sweep.Run(t.Context(), Options{Now: s.now})
+	var limit *LimitError
+	if !errors.As(err, &limit) || limit.Changed != 2 || out.Released != 2 {
+		t.Errorf("outcome %+v, %v", out, err)
+	}
+	s.wantState(refund(2), recon.Unknown)
+}
+
 func TestProvenSuccessesPassTheLimit(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
@@ -225,7 +243,12 @@ func TestADecisionWithoutANextCheckIsSetAside(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
 	s.lose(refund(1))
+	judged := 0
 	s.sweep.decide = func(c recon.Case, now time.Time) recon.Decision {
+		if judged++; judged > 1 {
+			t.Error("it is due again in the same run")
+			c.Check.Next = now.Add(time.Hour)
+		}
 		return recon.Decision{Operation: c.Operation.ID, Rule: "test", From: c.Operation.State, To: c.Operation.State, Check: c.Check}
 	}
 	s.pass(10 * time.Minute)
@@ -321,15 +344,60 @@ func TestOneListAnswersForEveryBatchOfARun(t *testing.T) {
 	}
 }
 
+// listedOnly are refunds that nothing finds but a list of the window, one batch each.
+func (s *stand) listedOnly(n ...int) (list []intent) {
+	s.Helper()
+	s.sweep.batch = 1
+	for _, n := range n {
+		i := refund(n)
+		i.charge = ""
+		list = append(list, i)
+	}
+	return list
+}
+
+func TestAListThatFailedAnswersForNoLaterBatch(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	for _, i := range s.listedOnly(1, 2) {
+		s.happen(i, s.lose(i))
+	}
+	s.pass(10 * time.Minute)
+	s.stripe.Script(stripetest.Fault{Kind: stripetest.ServerError, Path: "/v1/refunds"})
+	if out := s.run(); out.Blind != 1 || out.Succeeded != 1 {
+		t.Errorf("outcome %+v, want the second one asked for: %v", out, s.stripe.Counts())
+	}
+}
+
+func TestAListAnswersOnlyForWhatItCouldShow(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	list := s.listedOnly(1, 2)
+	old, young := list[0], list[1]
+	s.lose(old)
+	s.pass(9*time.Minute + 30*time.Second)
+	key := s.lose(young)
+	s.pass(30 * time.Second)
+	s.sweep.after = func(step string) error {
+		if step == "record" && key != "" { // the first batch is done
+			s.happen(young, key) // the request was still working
+			key = ""
+		}
+		return nil
+	}
+	if out := s.run(); out.Claimed != 2 {
+		t.Fatalf("outcome %+v", out)
+	}
+	s.wantState(young, recon.Succeeded)
+}
+
 // A list of creations shows what came to be in a window, and an effect whose id is known
 // may be older, or newer than the list.
 func TestAnEffectWhoseIdIsKnownIsReadAlsoAfterAListOfItsTime(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, func(p *recon.Policy) { p.Absence = recon.AbsencePolicy{Looks: 1} })
-	s.sweep.batch = 1
-	before := s.strange("re_before", "ch_0002", refund(2).amount, monday.Add(-24*time.Hour), nil)
-	listed, known := refund(1), refund(2)
-	listed.charge = "" // nothing to look it up by but a list of the window
+	listed, known := s.listedOnly(1)[0], refund(2)
+	before := s.strange("re_before", known.charge, known.amount, monday.Add(-24*time.Hour), nil)
 	s.lose(listed)
 	s.open(known)
 	token, _ := s.claim(known)

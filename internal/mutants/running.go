@@ -3,9 +3,9 @@ package main
 // asking are faults in the sweep of open operations.
 var asking = []mutant{
 	{"sweep: a list that broke off answers for all", "sweep/ask.go",
-		` && l.Complete && l.Parent == ""`, ` && l.Parent == ""`, "sweep", "B20|OneList|Blind"},
+		`l.Method == recon.ByList && l.Outcome != recon.Blind && l.Complete &&`, `l.Method == recon.ByList &&`, "sweep", "ListThatFailed"},
 	{"sweep: a list answers before its lag is over", "sweep/ask.go",
-		`l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen)`, `l.Covers(c.Operation, c.Policy.Effect) && !seen.IsZero()`, "sweep", "OneList"},
+		`l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen)`, `l.Covers(c.Operation, c.Policy.Effect) && !seen.IsZero()`, "sweep", "CouldShow"},
 	{"sweep: a list answers for a known effect", "sweep/ask.go",
 		`if c.Operation.EffectID != "" || slices`, `if slices`, "sweep", "WhoseIdIsKnown"},
 	{"sweep: a source that is down is asked for all", "sweep/ask.go",
@@ -13,7 +13,7 @@ var asking = []mutant{
 	{"sweep: the cap stops a batch too late", "sweep/open.go",
 		`next > 0 && p.changed+next > limit`, `next > 0 && p.changed > limit`, "sweep", "Limit"},
 	{"sweep: a release is not capped", "sweep/open.go",
-		`d.To == recon.ManualReview || d.Release`, `d.To == recon.ManualReview`, "sweep", "Limit"},
+		`d.To == recon.ManualReview || d.Release`, `d.To == recon.ManualReview`, "sweep", "ReleasesCount"},
 	{"sweep: one blind answer makes a source down", "sweep/down.go",
 		`return st.Blinds >= downAfter }`, `return st.Blinds >= downAfter-1 }`, "sweep", "Outage|Probe"},
 	{"sweep: an operation without a next check is written", "sweep/ask.go",
