@@ -344,6 +344,29 @@ func TestOneListAnswersForEveryBatchOfARun(t *testing.T) {
 	}
 }
 
+// Where no key was sent a failed effect may have a brother that is still under way.
+func TestAFailedEffectEndsNothingYetWhereItsKeyWasNotSent(t *testing.T) {
+	t.Parallel()
+	s := newStand(t, func(p *recon.Policy) { p.Marks = []recon.Mark{recon.MarkReference} })
+	i := refund(1)
+	s.lose(i)
+	declined := s.happen(i, "")
+	if err := s.stripe.TurnRefund(declined, stripetest.Turn{Status: "failed", Reason: "declined"}); err != nil {
+		t.Fatal(err)
+	}
+	s.pass(time.Minute)
+	if out := s.run(); out.Kept != 1 {
+		t.Errorf("outcome %+v", out)
+	}
+	s.wantState(i, recon.Unknown)
+	made := s.happen(i, "")
+	s.pass(10 * time.Minute)
+	s.run()
+	if story := s.wantState(i, recon.Succeeded); story.Operation.EffectID != made.ID {
+		t.Errorf("closed with %q, want %s", story.Operation.EffectID, made.ID)
+	}
+}
+
 // listedOnly are refunds that nothing finds but a list of the window, one batch each.
 func (s *stand) listedOnly(n ...int) (list []intent) {
 	s.Helper()

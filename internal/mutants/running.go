@@ -21,7 +21,7 @@ var asking = []mutant{
 	{"sweep: an old reading hides a new one", "sweep/ask.go",
 		`			if now, again := effects[e.Identity()]; again {`, `			if now, again := effects[e.Identity()]; again && false {`, "sweep", "TurnsBad|Truth|Reading"},
 	{"sweep: an own mark is assumed", "sweep/ask.go",
-		`m.Basis == basis && m.Certainty == recon.Proof && `, ``, "sweep", "Truth|B20|Accepted|places|Owns"},
+		`m.Basis == basis && m.Certainty == recon.Proof && `, `(m.Basis == basis || m.Certainty == recon.Proof) && `, "sweep", "KeyWasNotSent"},
 }
 
 // auditing are faults in the audit and the comparison.
