@@ -223,7 +223,7 @@ func readSecret(name string) ([]byte, error) {
 		return nil, err
 	}
 	if len(b) > maxSecret {
-		return nil, fmt.Errorf("%s is larger than %d bytes", name, maxSecret)
+		return nil, fmt.Errorf("it is larger than %d bytes", maxSecret)
 	}
 	return b, nil
 }

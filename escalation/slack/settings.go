@@ -46,31 +46,8 @@ func (s Settings) Calls(name string, people map[string]string) bool {
 // ReadSecrets fills the token and the signing secret that files hold, without the white
 // space around them.
 func (s *Settings) ReadSecrets(read func(name string) ([]byte, error)) []recon.Fault {
-	token, faults := readFile(read, "token_file", s.TokenFile, "the bot token")
-	if s.TokenFile != "" {
-		s.Token = token
-	}
-	signing, more := readFile(read, "signing_secret_file", s.SigningSecretFile, "the app's signing secret")
-	if s.SigningSecretFile != "" {
-		s.SigningSecret = signing
-	}
-	return append(faults, more...)
-}
-
-// readFile reads a secret; a fault says what is missing.
-func readFile(read func(name string) ([]byte, error), path, name, what string) (recon.Secret, []recon.Fault) {
-	if name == "" {
-		return recon.Secret{}, nil
-	}
-	b, err := read(name)
-	text := strings.TrimSpace(string(b))
-	switch {
-	case err != nil:
-		return recon.Secret{}, []recon.Fault{{Path: path, Problem: "cannot read " + name + "; create it with " + what + " as its only content"}}
-	case text == "":
-		return recon.Secret{}, []recon.Fault{{Path: path, Problem: name + " is empty; write " + what + " into it"}}
-	}
-	return recon.NewSecret(text), nil
+	faults := s.Token.ReadFile("token_file", s.TokenFile, "the bot token", read)
+	return append(faults, s.SigningSecret.ReadFile("signing_secret_file", s.SigningSecretFile, "the app's signing secret", read)...)
 }
 
 // Filled gives the settings as they are used, with their defaults.

@@ -328,7 +328,7 @@ func TestATokenFileIsReadOrNamed(t *testing.T) {
 	}{
 		{"a token with a line end", "xoxb-1\n", nil, "xoxb-1", ""},
 		{"empty", " \n", nil, "", "/secret is empty; write the bot token into it"},
-		{"not there", "", os.ErrNotExist, "", "cannot read /secret; create it with the bot token as its only content"},
+		{"not there", "", os.ErrNotExist, "", "cannot read /secret: file does not exist; create it with the bot token as its only content"},
 	}
 	for _, tt := range tests {
 		s := Settings{Channel: "#a", TokenFile: "/secret"}

@@ -2,7 +2,6 @@ package webhook
 
 import (
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -32,16 +31,7 @@ func (s *Settings) ReadSecrets(read func(name string) ([]byte, error)) []recon.F
 	if s.SecretFile == "" {
 		return nil
 	}
-	b, err := read(s.SecretFile)
-	text := strings.TrimSpace(string(b))
-	s.Secret = recon.NewSecret(text)
-	switch {
-	case err != nil:
-		return []recon.Fault{{Path: "secret_file", Problem: "cannot read " + s.SecretFile + "; create it with the shared secret as its only content"}}
-	case text == "":
-		return []recon.Fault{{Path: "secret_file", Problem: s.SecretFile + " is empty; write the shared secret into it"}}
-	}
-	return nil
+	return s.Secret.ReadFile("secret_file", s.SecretFile, "the shared secret", read)
 }
 
 // Filled gives the settings as they are used, with their defaults.

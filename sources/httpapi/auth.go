@@ -49,7 +49,7 @@ func (a *AuthSettings) readSecrets(at string, read func(string) ([]byte, error))
 		{"token_file", a.TokenFile, &a.Token}, {"password_file", a.PasswordFile, &a.Password},
 		{"client_secret_file", a.ClientSecretFile, &a.ClientSecret},
 	} {
-		faults = append(faults, sources.ReadSecret(at+"."+s.key, s.file, s.into, read)...)
+		faults = append(faults, s.into.ReadFile(at+"."+s.key, s.file, "the secret", read)...)
 	}
 	return faults
 }

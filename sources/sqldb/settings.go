@@ -180,7 +180,7 @@ func (s Settings) all() []recon.Account {
 
 // ReadSecrets fills what a file holds, without the white space around it.
 func (s *Settings) ReadSecrets(read func(name string) ([]byte, error)) []recon.Fault {
-	return sources.ReadSecret("url_file", s.URLFile, &s.URL, read)
+	return s.URL.ReadFile("url_file", s.URLFile, "the address of the database", read)
 }
 
 // Filled gives the settings of the source of that name as they are used.

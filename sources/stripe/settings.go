@@ -72,30 +72,19 @@ type WebhookSettings struct {
 // without the white space around it. It reports every file that cannot be read.
 func (s *Settings) ReadSecrets(read func(name string) ([]byte, error)) []recon.Fault {
 	var faults []recon.Fault
-	fill := func(path, name string) recon.Secret {
-		b, err := read(name)
-		text := strings.TrimSpace(string(b))
-		switch {
-		case err != nil:
-			faults = append(faults, recon.Fault{Path: path, Problem: "cannot read " + name + "; create it with the secret as its only content"})
-		case text == "":
-			faults = append(faults, recon.Fault{Path: path, Problem: name + " is empty; write the secret into it"})
-		}
-		return recon.NewSecret(text)
+	fill := func(path, name string, into *recon.Secret) {
+		faults = append(faults, into.ReadFile(path, name, "the secret", read)...)
 	}
-	if s.APIKeyFile != "" {
-		s.APIKey = fill("api_key_file", s.APIKeyFile)
-	}
+	fill("api_key_file", s.APIKeyFile, &s.APIKey)
 	for i := range s.Accounts {
-		if a := &s.Accounts[i]; a.APIKeyFile != "" {
-			a.APIKey = fill(fmt.Sprintf("accounts[%d].api_key_file", i), a.APIKeyFile)
+		a := &s.Accounts[i]
+		fill(fmt.Sprintf("accounts[%d].api_key_file", i), a.APIKeyFile, &a.APIKey)
+	}
+	if files := s.Webhook.SecretFiles; len(files) > 0 {
+		s.Webhook.Secrets = make([]recon.Secret, len(files)) // so that reading twice does not double them
+		for i, name := range files {
+			fill(fmt.Sprintf("webhook.secret_files[%d]", i), name, &s.Webhook.Secrets[i])
 		}
-	}
-	if len(s.Webhook.SecretFiles) > 0 {
-		s.Webhook.Secrets = nil // so that reading twice does not double them
-	}
-	for i, name := range s.Webhook.SecretFiles {
-		s.Webhook.Secrets = append(s.Webhook.Secrets, fill(fmt.Sprintf("webhook.secret_files[%d]", i), name))
 	}
 	return faults
 }
