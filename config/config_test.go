@@ -125,7 +125,7 @@ func TestTheExampleTellsEveryKey(t *testing.T) {
 func TestTheDocumentedFileLoads(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	for _, name := range []string{"stripe", "whsec", "test", "slack"} {
+	for _, name := range []string{"stripe", "whsec", "test", "slack", "status_token"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte("x_"+name+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -34,8 +34,11 @@ type MissingError struct {
 }
 
 func (e *MissingError) Error() string {
-	return fmt.Sprintf("cannot read the configuration %s (named by %s): %v; correct the name, or write one with `reconciler config example > %s`",
-		e.Path, e.By, cause(e.Err), e.Path)
+	next := "correct the name, or write one with `reconciler config example > " + e.Path + "`"
+	if errors.Is(e.Err, os.ErrPermission) {
+		next = "let the user that runs this read it"
+	}
+	return fmt.Sprintf("cannot read the configuration %s (named by %s): %v; %s", e.Path, e.By, cause(e.Err), next)
 }
 
 // Unwrap gives the cause.
@@ -217,6 +220,7 @@ func (d *decoder) build(doc file) *Config {
 	if c.Limits.ChangesPerRun < 1 {
 		d.fault(nil, "limits.changes_per_run", "must be at least 1")
 	}
+	d.listen(doc.Listen)
 	d.buildSchedule(doc, c)
 	d.buildMembers(doc, c)
 	d.people(doc, c)

@@ -101,9 +101,6 @@ func (d *daemon) start(ctx context.Context, life, work *lifecycle) error {
 	for _, n := range d.Config.Notes {
 		d.Log.Warn("configuration", "note", n.String())
 	}
-	if err := checkToken(d.Config.Listen.TokenFile); err != nil {
-		return err
-	}
 	var err error
 	if d.receivers, err = receivers(d.Config); err != nil {
 		return err

@@ -132,15 +132,7 @@ func respond(w http.ResponseWriter, status int, body any) {
 	_ = json.NewEncoder(w).Encode(body) // whoever asked is gone, and there is nobody else to tell
 }
 
-// checkToken says at the start what is wrong with the token's file.
-func checkToken(file string) error {
-	if file == "" {
-		return nil
-	}
-	_, err := readToken(file)
-	return err
-}
-
+// readToken reads the token that the configuration found in its place when it was read.
 func readToken(file string) (string, error) {
 	f, err := os.Open(file)
 	if err != nil {

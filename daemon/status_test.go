@@ -165,16 +165,3 @@ func TestWithoutATokenTheStatusOfOperationsIsToldToNobody(t *testing.T) {
 		}
 	}
 }
-
-func TestATokenFileThatCannotServeIsSaidAtTheStart(t *testing.T) {
-	t.Parallel()
-	empty := filepath.Join(t.TempDir(), "empty")
-	if err := os.WriteFile(empty, []byte(" \n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{empty, filepath.Join(t.TempDir(), "none")} {
-		if err := checkToken(file); err == nil || !strings.Contains(err.Error(), "listen.token_file") || !strings.Contains(err.Error(), "leave the key out") {
-			t.Errorf("%s: %v", file, err)
-		}
-	}
-}
