@@ -2,6 +2,7 @@ package files
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 	"strings"
 )
@@ -56,8 +57,8 @@ func findHeader(head []byte, f *Format) (header, bool) {
 		}
 		var best header
 		for _, sep := range f.candidates() {
-			h, missing, _ := f.headerOf(line, sep)
-			if len(missing) == 0 && len(h.named) > len(best.named) {
+			h, missing, err := f.headerOf(line, sep)
+			if err == nil && len(missing) == 0 && len(h.named) > len(best.named) {
 				best = h
 			}
 		}
@@ -84,14 +85,14 @@ func physicalLines(head []byte) [][]byte {
 	return lines[:min(len(lines), maxPreamble+1)]
 }
 
-// headerOf reads a line as a header: the required columns that it does not name, and
-// all that it names.
-func (f *Format) headerOf(line []byte, sep byte) (h header, missing, names []string) {
+// headerOf reads a line as a header, and gives the required columns that it does not name.
+// A blank line names nothing.
+func (f *Format) headerOf(line []byte, sep byte) (h header, missing []string, err error) {
 	s := newScanner(&text{buf: line, end: len(line), eof: true, number: 1, note: func(int, string, ...any) {}}, sep)
-	if ok, err := s.next(); !ok || err != nil {
-		return h, []string{"a header"}, nil
+	if _, err := s.next(); err != nil {
+		return h, nil, err
 	}
-	names = slices.Clone(s.fields)
+	names := slices.Clone(s.fields)
 	h.separator, h.width, h.names = sep, len(names), names
 	for _, c := range f.layout.columns() {
 		at := -1
@@ -107,17 +108,20 @@ func (f *Format) headerOf(line []byte, sep byte) (h header, missing, names []str
 		}
 		h.at = append(h.at, at)
 	}
-	return h, missing, names
+	return h, missing, nil
 }
 
 // noHeader tells which columns are missing, of the table and on the line that come
-// closest.
+// closest. Where no line can be read as a header, it tells why the likeliest one
+// cannot.
 func noHeader(head []byte, f *Format) error {
 	if len(bytes.TrimSpace(head)) == 0 {
 		return faultf(1, "the file is empty; the format %s needs a header", f.Name)
 	}
 	line, most := 0, -1
 	var missing, found []string
+	var unread error
+	cut := -1 // into how many the separator of unread cuts its line
 	for _, open := range f.newLayouts {
 		f.layout = open(f)
 		for i, l := range physicalLines(head) {
@@ -125,15 +129,23 @@ func noHeader(head []byte, f *Format) error {
 				continue
 			}
 			for _, sep := range f.candidates() {
-				h, lacks, names := f.headerOf(l, sep)
-				if n := len(h.named); n > most {
-					line, most, missing, found = i+1, n, lacks, names
+				h, lacks, err := f.headerOf(l, sep)
+				var fault *Fault
+				if n := bytes.Count(l, []byte{sep}); n > cut && errors.As(err, &fault) {
+					fault.Line = i + 1
+					cut, unread = n, fault
+				}
+				if n := len(h.named); err == nil && n > most && len(h.names) > 0 {
+					line, most, missing, found = i+1, n, lacks, h.names
 				}
 			}
 		}
 	}
-	if line == 0 {
-		return faultf(0, "it has no line %d, where the settings say that the header is (`preamble`)", f.preamble+1)
+	switch {
+	case most <= 0 && unread != nil:
+		return unread
+	case line == 0:
+		return faultf(f.preamble+1, "it has no header there, where the settings say that it is (`preamble`)")
 	}
 	return faultf(line, "the header does not name %s, which the format %s needs; it names %s",
 		quoted(missing), f.Name, quoted(found[:min(len(found), 20)]))

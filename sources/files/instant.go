@@ -40,17 +40,20 @@ func newDates(pattern string) (dates, error) {
 		return d, nil
 	}
 	var err error
-	if d.layout, err = layoutOf(pattern); err != nil {
+	if d.layout, err = layoutOf(pattern, false); err != nil {
 		return d, err
 	}
-	if strings.Contains(pattern, "MM") && !strings.Contains(pattern, "MMM") && strings.Contains(pattern, "DD") {
-		other := strings.NewReplacer("MM", "DD", "DD", "MM").Replace(pattern)
-		d.swapped, err = layoutOf(other)
+	if !strings.Contains(pattern, "MMM") {
+		d.swapped, err = layoutOf(pattern, true)
 	}
 	return d, err
 }
 
-func layoutOf(pattern string) (string, error) {
+// swaps are the words of package time for day and month, and those of the other one.
+var swaps = map[string]string{"01": "02", "02": "01", "1": "2", "2": "1"}
+
+// layoutOf gives the layout of package time; swapped, with day and month changed over.
+func layoutOf(pattern string, swapped bool) (string, error) {
 	var out strings.Builder
 	seen := map[string]bool{}
 	half := strings.Contains(pattern, "AM")
@@ -64,6 +67,9 @@ next:
 			layout := w.layout
 			if layout == "15" && half {
 				layout = map[string]string{"hh": "03", "h": "3"}[w.word]
+			}
+			if other, is := swaps[layout]; is && swapped {
+				layout = other
 			}
 			out.WriteString(layout)
 			rest = rest[len(w.word):]

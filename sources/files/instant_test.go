@@ -60,13 +60,19 @@ func TestTimesThatClocksSkipOrShowTwiceAreRefused(t *testing.T) {
 // A date that only fits with day and month changed over says that all are misread.
 func TestADateOfTheOtherOrderRefusesTheFile(t *testing.T) {
 	t.Parallel()
-	d := datesOf(t, "MM/DD/YYYY", "UTC")
-	if _, err := d.instant("03/04/2026", ""); err != nil {
-		t.Fatal(err)
-	}
-	var f *Fault
-	if got, err := d.instant("13/04/2026", ""); !errors.As(err, &f) {
-		t.Errorf("got %v, %v; want a fault of the file", got, err)
+	for _, pattern := range []string{"MM/DD/YYYY", "M/D/YYYY", "M/DD/YYYY", "MM/DD/YY hh:mm AM"} {
+		d := datesOf(t, pattern, "UTC")
+		year, clock := "2026", ""
+		if strings.Contains(pattern, "AM") {
+			year, clock = "26", " 09:30 PM"
+		}
+		if _, err := d.instant("03/04/"+year+clock, ""); err != nil {
+			t.Fatal(pattern, err)
+		}
+		var f *Fault
+		if got, err := d.instant("13/04/"+year+clock, ""); !errors.As(err, &f) {
+			t.Errorf("%s: got %v, %v; want a fault of the file", pattern, got, err)
+		}
 	}
 	for _, pattern := range []string{"", "YYYY", "DD?MM?YYYY", "MM/DD"} {
 		if _, err := newDates(pattern); err == nil {

@@ -13,6 +13,7 @@ type table struct {
 	format  *Format
 	names   []string // the header's fields
 	rec     record
+	note    noter
 	done    bool
 }
 
@@ -50,7 +51,7 @@ func newTable(t *text, f *Format, note noter) (*table, error) {
 	if !found {
 		return nil, noHeader(head, f)
 	}
-	tb := &table{format: f, header: h, scanner: newScanner(t, h.separator)}
+	tb := &table{format: f, header: h, scanner: newScanner(t, h.separator), note: note}
 	if err := tb.skipTo(h.line); err != nil {
 		return nil, err
 	}
@@ -94,6 +95,7 @@ func (tb *table) next(row *Row) (bool, error) {
 		if err := tb.width(); err != nil {
 			return false, err
 		}
+		tb.tellCut()
 		row.Line, tb.rec.line, tb.rec.fields, tb.rec.plain = tb.scanner.line, tb.scanner.line, tb.scanner.fields, tb.scanner.plain
 		return true, tb.read(row)
 	}
@@ -146,6 +148,15 @@ func (tb *table) width() error {
 		return faultf(line, "it has %d columns and the header has %d; the line was broken or cut", n, tb.header.width)
 	}
 	return faultf(line, "it has %d columns and the header has %d; a field that holds the separator must be quoted", n, tb.header.width)
+}
+
+// tellCut tells of a last line without an end. Most such files are whole, so it is read; of one
+// that was cut inside its last cell nobody could see it.
+func (tb *table) tellCut() {
+	last := tb.header.width - 1
+	if tb.scanner.cut && len(tb.scanner.fields) == last+1 && slices.Contains(tb.header.at, last) {
+		tb.note(tb.scanner.line, "it is the last line and has no end: if the file was cut off, %s may be cut too", quoted(tb.names[last:]))
+	}
 }
 
 func empty(fields []string) bool {

@@ -61,6 +61,27 @@ func TestB74_LineEndsOfEveryKind(t *testing.T) {
 	same(t, "blank lines", []string{"4 re_BB1 100 completed", "6 re_BB2 200 completed"}, brief(rows))
 }
 
+// A file may end without a line end. One that was cut inside its last cell looks the same.
+func TestALastLineWithoutAnEndIsReadAndTold(t *testing.T) {
+	t.Parallel()
+	s := german
+	s.Columns.Reference = "Text"
+	const told = `it is the last line and has no end: if the file was cut off, "Text" may be cut too`
+	for text, want := range map[string][]files.Note{
+		"id;Tag;Amount;Text\nre_1;01.03.2026;1,00;op_1":      {{Line: 2, Text: told}},
+		"id;Tag;Amount;Text\nre_1;01.03.2026;1,00;\"op_1\"":  {{Line: 2, Text: told}},
+		"id;Tag;Amount;Text\nre_1;01.03.2026;1,00;":          {{Line: 2, Text: told}},
+		"id;Tag;Amount;Text\nre_1;01.03.2026;1,00;op_1\n":    nil,
+		"id;Tag;Amount;Text\nre_1;01.03.2026;1,00;op_1;":     nil, // its last cell has an end
+		"id;Tag;Amount;Text;Name\nre_1;01.03.2026;1,00;op;x": nil, // a cell that nobody reads
+	} {
+		rows, r := readAll(t, "giro", s, text)
+		if same(t, text, want, r.Notes()); len(rows) != 1 {
+			t.Errorf("%q: %v", text, brief(rows))
+		}
+	}
+}
+
 func TestB75_LineBreaksInsideQuotes(t *testing.T) {
 	t.Parallel()
 	text := "id;Text;Amount;Tag\r\n" +
@@ -82,6 +103,7 @@ func TestB75_LineBreaksInsideQuotes(t *testing.T) {
 		"no such column":    {"id;Tag\nre_1;01.03.2026\n", `line 1: the header does not name "Amount"`},
 		"empty":             {"", "the file is empty"},
 		"a spreadsheet":     {"PK\x03\x04\x00", "line 1: it is packed, or a spreadsheet's own file"},
+		"an open header":    {"id;\"Tag;Amount\nre_1;01.03.2026;1,00\n", "line 1: a quote is opened and never closed"},
 		"a column twice":    {"id;Tag;Amount;Amount\nre_1;01.03.2026;1,00;2,00\n", `line 1: the header names "Amount" twice`},
 	} {
 		_, r := read(t, "giro", german, tt.text)
@@ -121,6 +143,7 @@ func TestB37_FilesThatAreNotUTF8(t *testing.T) {
 	for name, tt := range map[string]struct{ text, chosen, want string }{
 		"bytes below the header prove nothing": {plain("re_1;01.03.2026;1,00;ok\nre_2;01.03.2026;1,00;M\xfcller\n"), "", "line 3: it is not UTF-8; if the file is Windows-1252"},
 		"a byte that 1252 does not have":       {plain("re_1;01.03.2026;1,00;ok\nre_2;01.03.2026;1,00;M\x81ller\n"), "windows-1252", "line 3: a byte that Windows-1252 does not have"},
+		"a header of another encoding":         {"Stand\nid;Tag;Betrag;K\xfcrzel\nre_1;01.03.2026;1,00;x\n", "", "line 2: it is not UTF-8; if the file is Windows-1252"},
 		"NUL bytes":                            {string(little), "", "holds NUL bytes"},
 		"half a UTF-16 character":              {"\xff\xfe" + string(little[:len(little)-1]), "", "ends inside a UTF-16 character"},
 		"a mark against the choice":            {"\ufeff" + plain(""), "windows-1252", "line 1: it begins with the mark of utf-8"},
