@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -19,8 +21,9 @@ var errChanged = errors.New("it changed while it was read; compare a copy that n
 // rewindable is a file that can be read again.
 type rewindable struct {
 	io.Seeker
-	name string
-	size int64
+	name    string
+	size    int64
+	written time.Time // when it was last written to; zero where nobody knows
 }
 
 // rewindables gives both files, and false where one is a pipe.
@@ -43,16 +46,31 @@ func rewindableOf(r io.Reader, name string) (rewindable, bool) {
 	if f.size, err = f.Seek(0, io.SeekEnd); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
+	f.written = f.lastWritten()
 	return f, err == nil
 }
 
-// rewind goes back to the start. A file that has another size than before was changed.
+// lastWritten tells when a file was last written to, if it is one of a disk.
+func (f rewindable) lastWritten() time.Time {
+	file, ok := f.Seeker.(interface{ Stat() (fs.FileInfo, error) })
+	if !ok {
+		return time.Time{}
+	}
+	info, err := file.Stat()
+	if err != nil {
+		return time.Time{}
+	}
+	return info.ModTime()
+}
+
+// rewind goes back to the start. A file that has another size than before, or was written to,
+// was changed.
 func (f rewindable) rewind() error {
 	size, err := f.Seek(0, io.SeekEnd)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%s: %w", f.name, err)
-	case size != f.size:
+	case size != f.size || !f.lastWritten().Equal(f.written):
 		return fmt.Errorf("%s: %w", f.name, errChanged)
 	}
 	_, err = f.Seek(0, io.SeekStart)

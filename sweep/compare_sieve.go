@@ -60,8 +60,12 @@ func sieveBoth(ctx context.Context, o CompareOptions, operations, effects rewind
 	if err := errors.Join(operations.rewind(), effects.rewind()); err != nil {
 		return in, err
 	}
-	if err := s.secondPass(ctx, &in); err != nil {
+	again := s.secondPass(ctx, &in)
+	if err := errors.Join(operations.rewind(), effects.rewind()); err != nil {
 		return in, err
+	}
+	if again != nil {
+		return in, again
 	}
 	if s.learnAgain(&in) {
 		return in, nil

@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/csv"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -155,6 +158,49 @@ func TestAFileThatChangesWhileItIsReadIsRefused(t *testing.T) {
 	one := lines(op("op_1", "succeeded", ""))
 	_, err := tryCompare("", lines(eff("re_1", "completed", `,"reference":"op_1"`)), func(o *sweep.CompareOptions) {
 		o.Operations = &grows{strings.NewReader(one), one + lines(op("op_2", "succeeded", ""))}
+	})
+	if err == nil || !strings.Contains(err.Error(), "ops.jsonl: it changed while it was read") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// rewritten is a file in which somebody writes once it was read.
+type rewritten struct {
+	*os.File
+	text string
+}
+
+func (r *rewritten) Read(b []byte) (int, error) {
+	n, err := r.File.Read(b)
+	if err == io.EOF && r.text != "" {
+		if err := os.WriteFile(r.Name(), []byte(r.text), 0o600); err != nil {
+			return n, err
+		}
+		r.text = ""
+		return n, errors.Join(os.Chtimes(r.Name(), time.Time{}, time.Now().Add(time.Minute)), io.EOF)
+	}
+	return n, err
+}
+
+// What is written in place and has the same length is another file all the same: its answer
+// would be that of neither.
+func TestAFileThatIsRewrittenInPlaceIsRefused(t *testing.T) {
+	t.Parallel()
+	was, is := lines(op("op_1", "unknown", "")), lines(op("op_1", "pending", ""))
+	if len(was) != len(is) {
+		t.Fatal("they have not the same length")
+	}
+	name := filepath.Join(t.TempDir(), "ops.jsonl")
+	if err := os.WriteFile(name, []byte(was), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	_, err = tryCompare("", lines(eff("re_1", "completed", `,"reference":"op_1"`)), func(o *sweep.CompareOptions) {
+		o.Operations = &rewritten{f, is}
 	})
 	if err == nil || !strings.Contains(err.Error(), "ops.jsonl: it changed while it was read") {
 		t.Errorf("error %v", err)

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sync"
 	"sync/atomic"
@@ -102,4 +103,12 @@ func (c *counted) Seek(offset int64, whence int) (int64, error) {
 		return s.Seek(offset, whence)
 	}
 	return 0, errors.ErrUnsupported
+}
+
+// Stat is that of its reader, where it has one.
+func (c *counted) Stat() (fs.FileInfo, error) {
+	if f, ok := c.Reader.(fs.File); ok {
+		return f.Stat()
+	}
+	return nil, errors.ErrUnsupported
 }
