@@ -26,7 +26,7 @@ func TestTheDaemonCanBeTriedWithoutAnAccount(t *testing.T) {
 	}
 	s := newStand(t, config, "TRIAL", nil)
 	s.run(nil, "operations", "import", "compare/operations.jsonl")
-	s.run(nil, "import", "--source", "stripe-main", "compare/stripe_balance.csv")
+	s.run(nil, "import", "--source", "stripe-main", "--from", "2026-03-02", "--to", "2026-03-02", "compare/stripe_balance.csv")
 
 	ctx, stop := context.WithCancel(t.Context())
 	daemon := exec.CommandContext(ctx, s.program, "serve", "--config", config)
@@ -39,7 +39,7 @@ func TestTheDaemonCanBeTriedWithoutAnAccount(t *testing.T) {
 	}
 	s.want(map[string]string{"op_1001": "succeeded re_A1", "op_1003": "manual_review"})
 	s.run(nil, "audit", "--from", "2026-03-02", "--to", "2026-03-02")
-	if got := s.findings(); got["duplicate"] != 1 || got["mismatch"] != 1 || got["orphan"] != 1 || len(got) != 3 {
+	if got := s.findings(); got["duplicate"] != 1 || got["mismatch"] != 1 || got["orphan"] != 1 || got["missing"] != 1 || len(got) != 4 {
 		t.Errorf("findings are %v", got)
 	}
 	s.run(nil, "report", "--day", "2026-03-02", "--out", t.TempDir())

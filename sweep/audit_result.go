@@ -165,6 +165,8 @@ func (f CompareFinding) fingerprint(source recon.SourceName) string {
 	return recon.Finding{Kind: f.Kind, Source: source, Operations: f.Operations, Effects: f.Effects}.Fingerprint()
 }
 
+const uncovered = "it cannot be listed, and no import says that it holds all of it (import --from --to)"
+
 // unseenBy tells what of the window was seen neither by a list of this run nor before.
 func (u *audit) unseenBy() {
 	if _, can := u.Source.(sources.Lister); can {
@@ -178,11 +180,11 @@ func (u *audit) unseenBy() {
 	}
 	for _, a := range u.Source.Sheet().Accounts {
 		if !seen[a] {
-			u.result.unseen(sources.List{}, u.span.counted, "account "+a.Account+", mode "+a.Mode+": it cannot be listed, and no import covers it")
+			u.result.unseen(sources.List{}, u.span.counted, "account "+a.Account+", mode "+a.Mode+": "+uncovered)
 		}
 	}
 	if len(u.Source.Sheet().Accounts) == 0 && len(seen) == 0 {
-		u.result.unseen(sources.List{}, u.span.counted, "it cannot be listed, and no import covers it")
+		u.result.unseen(sources.List{}, u.span.counted, uncovered)
 	}
 }
 

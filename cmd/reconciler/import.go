@@ -132,8 +132,10 @@ func (p *plan) declare(c *config.Config, s config.Source, f importFlags) error {
 		return misuse("--from and --to: %s is asked itself, and the silence of its exports proves nothing; leave both out", s.Name)
 	case look.Consistency != recon.Strong:
 		return misuse("--from and --to: the silence of an export of %s proves nothing; write in its settings how late an export can be (`lag`)", s.Name)
-	case len(s.Sheet.Accounts) == 0 || len(kinds) == 0:
-		return misuse("--from and --to: the settings of %s name no account or no kind, so nobody knows of what the files are complete", s.Name)
+	case len(s.Sheet.Accounts) == 0:
+		return misuse("--from and --to: nobody knows of which account the files are complete; write in the settings of %s whose they are (`account: default` where the provider names none)", s.Name)
+	case len(kinds) == 0:
+		return misuse("--from and --to: nobody knows of which kinds the files are complete; write in the settings of %s the `kind` of their rows", s.Name)
 	}
 	for _, kind := range kinds {
 		for _, a := range s.Sheet.Accounts {
