@@ -26,7 +26,9 @@ type Config struct {
 	Destinations []Destination
 	Escalation   Escalation
 	Limits       Limits
-	Notes        []Note
+	// SecretFiles are the files from which secrets were read, each once, by name.
+	SecretFiles []string
+	Notes       []Note
 }
 
 // file is the shape of the YAML document.

@@ -25,6 +25,7 @@ type decoder struct {
 	faults  *Faults
 	notes   []Note
 	at      map[string]ast.Node // where each key and entry stands, by path
+	files   []string            // what was read of secrets, by the names of their files
 	filled  []string            // values that came from the environment; no message shows them
 }
 

@@ -50,15 +50,11 @@ type memberSettings interface {
 // settingsOf is a member's empty settings, to be decoded, and how they are checked.
 type settingsOf struct {
 	value any // a pointer
-	check func(secrecy) []recon.Fault
+	check func(read func(name string) ([]byte, error)) []recon.Fault
 }
 
 func settings(s memberSettings) settingsOf {
-	return settingsOf{value: s, check: func(kept secrecy) []recon.Fault {
-		read := readSecret
-		if kept == leaveSecrets {
-			read = func(string) ([]byte, error) { return []byte(unread), nil }
-		}
+	return settingsOf{value: s, check: func(read func(string) ([]byte, error)) []recon.Fault {
 		return append(s.ReadSecrets(read), s.Validate()...)
 	}}
 }
@@ -205,10 +201,19 @@ func (d *decoder) settings(m member, at string, own settingsOf) bool {
 	if len(d.faults.List) > before {
 		return false // the member would only complain of what could not be read
 	}
-	for _, f := range own.check(d.secrets) {
+	for _, f := range own.check(d.secretFile) {
 		d.fault(nil, join(at, f.Path), "%s", f.Problem)
 	}
 	return len(d.faults.List) == before
+}
+
+// secretFile reads a file that holds a secret, where secrets are read, and remembers it.
+func (d *decoder) secretFile(name string) ([]byte, error) {
+	if d.secrets == leaveSecrets {
+		return []byte(unread), nil
+	}
+	d.files = append(d.files, name)
+	return readSecret(name)
 }
 
 // readSecret reads a file that holds a secret and nothing else.

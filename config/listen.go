@@ -20,11 +20,9 @@ func (d *decoder) listen(l Listen) {
 	if l.Public == l.Private && !anyPort(l.Private) {
 		d.fault(nil, "listen.private", "is the same address as listen.public; give each its own, and keep this one inside")
 	}
-	if d.secrets == readSecrets {
-		var token recon.Secret
-		for _, f := range token.ReadFile("listen.token_file", l.TokenFile, "the token of the status answers", readSecret) {
-			d.fault(nil, f.Path, "%s, or leave the key out", f.Problem)
-		}
+	var token recon.Secret
+	for _, f := range token.ReadFile("listen.token_file", l.TokenFile, "the token of the status answers", d.secretFile) {
+		d.fault(nil, f.Path, "%s, or leave the key out", f.Problem)
 	}
 }
 

@@ -230,6 +230,8 @@ func (d *decoder) build(doc file) *Config {
 	d.buildEscalation(doc, c)
 	d.buildReports(doc.Reports, c)
 	d.idle(c)
+	slices.Sort(d.files)
+	c.SecretFiles = slices.Compact(d.files)
 	slices.SortStableFunc(d.notes, func(a, b Note) int { return cmp.Or(a.Line-b.Line, strings.Compare(a.Path, b.Path)) })
 	c.Notes = d.notes
 	return c

@@ -13,7 +13,7 @@ import (
 
 func newDoctorCommand(a *app) *cobra.Command {
 	return &cobra.Command{
-		Use: "doctor", Short: "Tell what is wrong, and what to do, with database, sources, destinations, schedule and the folder of reports; and what each action rests on", Args: exactly(),
+		Use: "doctor", Short: "Tell what is wrong, and what to do, with database, sources, destinations, schedule, the folder of reports and the files of secrets; and what each action rests on", Args: exactly(),
 		Long: "Changes nothing. Each source is asked for the newest objects of the kinds that actions make, a request each, and Slack whether it would take a message. " +
 			"Exits 1 when there is a fault; warnings are no failure.",
 		RunE: a.verb(a.doctor),
@@ -45,6 +45,7 @@ func (a *app) doctor(ctx context.Context, _ []string) error {
 	answer.Advice = append(answer.Advice, sourceAdvice(ctx, c, l)...)
 	answer.Advice = append(answer.Advice, destinationAdvice(ctx, c)...)
 	answer.Advice = append(answer.Advice, reportAdvice(c)...)
+	answer.Advice = append(answer.Advice, secretAdvice(c.SecretFiles)...)
 	if err := ctx.Err(); err != nil {
 		return err // what was broken off is no fault of anybody
 	}
