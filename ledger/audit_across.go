@@ -13,8 +13,10 @@ import (
 const (
 	// acrossTimeout bounds a statement that looks at a whole window at once.
 	acrossTimeout = 30 * time.Minute
-	// sortMemory is what such a statement may take at the server before it writes to disk.
-	sortMemory = `SET LOCAL work_mem = '64MB'`
+	// acrossSettings are for such a statement alone: what it may take at the server before it
+	// writes to disk, and no machine code, which takes longer to make of its hundred
+	// expressions than a million rows save.
+	acrossSettings = `SELECT set_config('work_mem', '64MB', true), set_config('jit', 'off', true)`
 	// maxGroup bounds what is held of one intent or one target at a time.
 	maxGroup = 2000
 	// overlapGroup is how much of a larger group is held again with its next part, so that
@@ -66,7 +68,7 @@ func (l *Ledger) across(ctx context.Context, sql string, into []any, each func()
 		defer cancel()
 	}
 	return l.inTx(ctx, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, sortMemory); err != nil {
+		if _, err := tx.Exec(ctx, acrossSettings); err != nil {
 			return err
 		}
 		rows, err := tx.Query(ctx, sql, args...)
