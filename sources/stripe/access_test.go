@@ -3,6 +3,7 @@ package stripe
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -27,7 +28,7 @@ func TestWhatIsKnownOfTheKeysOfAccounts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.memory.identified(s.places[0], c.seen)
+		s.memory.identified(s.places[0], c.seen, time.Time{})
 		got := s.Access()
 		if len(got) != 1 || got[0].Is != c.is || len(got[0].Lacks) != len(c.lacks) {
 			t.Errorf("%s: %+v, want %q and %q", name, got, c.is, c.lacks)

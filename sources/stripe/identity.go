@@ -20,15 +20,12 @@ const (
 	notTold // the key may not read it, or the configured account is no id of Stripe's
 )
 
-// identify asks, once in the life of the source, which account a place's key opens:
-// with the key of another account every list would be complete and empty, and every id
+// identify asks, once in the life of the source, which account a place's key opens, and
+// again now and then where the key would not tell: with the key of another account every list would be complete and empty, and every id
 // missing. A fault means that nothing can be asked there.
 func (a *asking) identify(ctx context.Context, p *place) (*sources.Error, error) {
 	opens := a.memory.identityOf(p)
-	if opens == notAsked && !strings.HasPrefix(p.account, "acct_") {
-		opens = notTold
-	}
-	if opens == notAsked {
+	if strings.HasPrefix(p.account, "acct_") && a.memory.mayAskSelf(p, a.now()) {
 		ex, fault, err := a.do(func() (*exchange, *sources.Error, error) { return a.self(ctx, p) })
 		if err != nil {
 			return nil, err
@@ -40,7 +37,7 @@ func (a *asking) identify(ctx context.Context, p *place) (*sources.Error, error)
 		if opens, known = identityFrom(ex, fault, p.account); !known {
 			return fault, nil
 		}
-		a.memory.identified(p, opens)
+		a.memory.identified(p, opens, a.now())
 		if fault != nil {
 			a.forgive() // a key may be good without this permission
 		}

@@ -49,7 +49,7 @@ func (a *asking) resume(l sources.List, w recon.Window, from position) *reading 
 		place: a.place(l.Account, l.Mode), kind: l.Kind, limit: a.pageSize,
 		since: w.From.Truncate(time.Second).UTC(), until: w.To.UTC(), after: from.After,
 	})
-	if l.Kind == kindRefund && a.memory.mayExpand(l) {
+	if l.Kind == kindRefund && a.memory.mayExpand(l, r.at) {
 		r.expand = []string{"charge"}
 	}
 	r.begin = w.From.UTC()
@@ -124,7 +124,7 @@ func (a *asking) turnExpanded(ctx context.Context, r *reading) error {
 	r.expand, r.fault, r.bad = nil, nil, sources.Trail{}
 	err = a.turn(ctx, r)
 	if err == nil && r.fault == nil {
-		a.memory.expansionRefused(sources.List{Kind: r.kind, Account: r.place.account, Mode: r.place.mode})
+		a.memory.expansionRefused(sources.List{Kind: r.kind, Account: r.place.account, Mode: r.place.mode}, r.at)
 	}
 	return err
 }

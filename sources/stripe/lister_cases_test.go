@@ -291,6 +291,31 @@ func TestAKeyThatMayNotReadChargesStillListsRefunds(t *testing.T) {
 	}
 }
 
+// A key that is being changed is refused once: what it may read is asked anew a day later, or
+// the totals of charges would be unknown until the process ends.
+func TestARefusalIsNotBelievedForEver(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.Script(stripetest.Fault{Kind: stripetest.Forbidden, Match: func(c stripetest.Call) bool { return c.Query.Has("expand[0]") }})
+	f.refund(t, stripetest.Refund{}, "")
+	src := open(t, f.settings(), stripe.Options{})
+	w := f.last()
+	asked := map[string]int{}
+	for i, told := range []bool{false, false, true} {
+		p := turn(t, src, refundsLive, w, "", f.Now)
+		if got := p.Effects[0].ParentTotal != nil; got != told {
+			t.Errorf("list %d: the charge's total is told: %v, want %v", i+1, got, told)
+		}
+		f.Add(12 * time.Hour)
+	}
+	for _, c := range f.Calls() {
+		asked[c.Path]++
+	}
+	if asked["/v1/account"] != 2 { // a key that may not tell its account is asked again, too
+		t.Errorf("asked %d times for the account, want twice in 24 hours", asked["/v1/account"])
+	}
+}
+
 func TestADeletedCustomerIsNotThere(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)

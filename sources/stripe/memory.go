@@ -13,10 +13,16 @@ type memory struct {
 	sources.Memory
 	mu       sync.Mutex                 // guards all below
 	noSearch map[sources.List]time.Time // until when search is not tried where it was refused
-	noExpand map[sources.List]bool      // where the key may not read what would be expanded
+	noExpand map[sources.List]time.Time // the same of what the key may not see expanded
 	opens    map[*place]identity
-	answered address // the last list that was answered
+	noSelf   map[*place]time.Time // until when a key is not asked again that would not tell its account
+	answered address              // the last list that was answered
 }
+
+// refusalPause is how long a refusal is believed: an account may have no search, a key may
+// lack a permission; but a key that is being changed is refused once too. It is less than a
+// day, so that every nightly audit tries again.
+const refusalPause = 20 * time.Hour
 
 // address is a list of one kind at one place.
 type address struct {
@@ -26,8 +32,8 @@ type address struct {
 
 func newMemory(first address) *memory {
 	return &memory{
-		noSearch: map[sources.List]time.Time{}, noExpand: map[sources.List]bool{},
-		opens: map[*place]identity{}, answered: first,
+		noSearch: map[sources.List]time.Time{}, noExpand: map[sources.List]time.Time{},
+		opens: map[*place]identity{}, noSelf: map[*place]time.Time{}, answered: first,
 	}
 }
 
@@ -38,23 +44,23 @@ func (m *memory) maySearch(l sources.List, now time.Time) bool {
 	return !now.Before(m.noSearch[l])
 }
 
-func (m *memory) searchRefused(l sources.List, until time.Time) {
+func (m *memory) searchRefused(l sources.List, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.noSearch[l] = until
+	m.noSearch[l] = now.Add(refusalPause)
 }
 
-// mayExpand reports whether the key was not refused what a group's objects name.
-func (m *memory) mayExpand(l sources.List) bool {
+// mayExpand reports whether the key was not refused lately what a group's objects name.
+func (m *memory) mayExpand(l sources.List, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.noExpand[l]
+	return !now.Before(m.noExpand[l])
 }
 
-func (m *memory) expansionRefused(l sources.List) {
+func (m *memory) expansionRefused(l sources.List, now time.Time) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.noExpand[l] = true
+	m.noExpand[l] = now.Add(refusalPause)
 }
 
 // identityOf says which account a place's key was seen to open.
@@ -64,10 +70,18 @@ func (m *memory) identityOf(p *place) identity {
 	return m.opens[p]
 }
 
-func (m *memory) identified(p *place, as identity) {
+// mayAskSelf reports whether it is worth asking which account a place's key opens: nobody
+// knows, and it was not refused lately.
+func (m *memory) mayAskSelf(p *place, now time.Time) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.opens[p] = as
+	return m.opens[p] == notAsked || m.opens[p] == notTold && !now.Before(m.noSelf[p])
+}
+
+func (m *memory) identified(p *place, as identity, now time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.opens[p], m.noSelf[p] = as, now.Add(refusalPause)
 }
 
 // lastAnswered is the list that was answered last.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
@@ -17,9 +16,6 @@ const (
 	maxClauses = 10
 	// maxSearchText bounds a reference in a query; metadata values hold 500 characters.
 	maxSearchText = 400
-	// searchPause is how long a refused search is not tried again: some accounts have
-	// none at all.
-	searchPause = 24 * time.Hour
 )
 
 // worthSearching says whether the index may spare pages: some question can only be
@@ -69,7 +65,7 @@ func (a *asking) bySearch(ctx context.Context, g sources.Group, questions []sour
 		if fault != nil {
 			var reply replyError
 			if errors.As(fault.Err, &reply) && reply.Status < 429 {
-				a.memory.searchRefused(g.List, at.Add(searchPause))
+				a.memory.searchRefused(g.List, at)
 				a.forgive() // the list needs no permission to search
 			}
 			a.Spare += t.Calls
