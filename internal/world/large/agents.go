@@ -14,7 +14,6 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
-	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
 // request is what the ledger is asked to record for an intent. Twins have no case, so that
@@ -249,42 +248,24 @@ func (w *World) make(i intent, a guard.Attempt, m mishap) recon.AttemptReport {
 
 // refund sends a refund to the card provider, over real HTTP with the real client.
 func (w *World) refund(ctx context.Context, i intent, a guard.Attempt, m mishap) recon.AttemptReport {
+	ctx, gone := context.WithCancel(ctx)
+	defer gone()
 	if f, ok := m.fault(w.sent[i.id] + i.n); ok {
+		w.tally.fault("card provider answers a refund: " + faultName(f))
 		f.Method, f.Key = http.MethodPost, a.Key
-		w.at.cards.Script(f)
+		w.at.cards.Script(hangUp(f, gone))
 	}
 	ctx, sent := stripe.Begin(ctx, stripe.Sending{Key: a.Key, Marker: a.Marker.Name, Reference: a.Marker.Value, InDoubt: a.InDoubt})
 	p := &stripego.RefundCreateParams{Charge: stripego.String(i.parent), Amount: stripego.Int64(i.money.Minor * max(i.fate.times, 1))}
 	p.SetIdempotencyKey(a.Key)
 	p.AddMetadata(a.Marker.Name, a.Marker.Value)
 	_, _ = w.client.V1Refunds.Create(ctx, p) // the report reads the wire, which knows more than the client tells
+	if m == gaveUp {
+		w.untilDone(i.id)
+	}
 	return sent.Report()
 }
 
-// fault is a mishap as the card provider suffers it, one of its kinds by n.
-func (m mishap) fault(n int) (stripetest.Fault, bool) {
-	kinds := map[mishap][]stripetest.Fault{
-		answerLost: {
-			{Kind: stripetest.Closed, Executed: true}, {Kind: stripetest.ProxyPage, Executed: true}, {Kind: stripetest.NotJSON, Executed: true},
-			{Kind: stripetest.EmptyBody, Executed: true}, {Kind: stripetest.EmptyObject, Executed: true}, {Kind: stripetest.Truncated},
-		},
-		requestLost: {
-			{Kind: stripetest.Closed}, {Kind: stripetest.ProxyPage, Status: 504}, {Kind: stripetest.NotJSON}, {Kind: stripetest.EmptyBody}, {Kind: stripetest.EmptyObject},
-		},
-		storedDone: {{Kind: stripetest.ServerError, Executed: true}},
-		storedNot:  {{Kind: stripetest.ServerError}},
-		turnedAway: {
-			{Kind: stripetest.RateLimited, RetryAfter: 7 * time.Second}, {Kind: stripetest.LockTimeout}, {Kind: stripetest.Unauthorized}, {Kind: stripetest.Forbidden},
-		},
-		landsLate: {{Kind: stripetest.Closed, Executed: true, Delay: 100 * time.Second}},
-		refused:   {{Kind: stripetest.BadRequest, Param: "amount"}},
-	}[m]
-	if len(kinds) == 0 {
-		return stripetest.Fault{}, false
-	}
-	return kinds[n%len(kinds)], true
-}
-
 func (m mishap) String() string {
-	return [...]string{"none", "answer lost", "request lost", "stored 500, done", "stored 500, not done", "turned away", "lands late", "lands days later", "refused"}[m]
+	return [...]string{"none", "answer lost", "request lost", "stored 500, done", "stored 500, not done", "turned away", "lands late", "lands days later", "refused", "stored 500, done late", "sender gave up waiting"}[m]
 }

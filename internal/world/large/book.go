@@ -25,18 +25,22 @@ type deed struct {
 type turn struct {
 	at     time.Time
 	status recon.EffectStatus
+	word   string // the card provider's own, where that says more than the status
+}
+
+// now is the turn that the deed has taken last at a time.
+func (d *deed) now(at time.Time) turn {
+	last := turn{status: recon.Completed}
+	for _, t := range d.turns {
+		if !t.at.After(at) {
+			last = t
+		}
+	}
+	return last
 }
 
 // status is what the deed is at a time.
-func (d *deed) status(at time.Time) recon.EffectStatus {
-	s := recon.Completed
-	for _, t := range d.turns {
-		if !t.at.After(at) {
-			s = t.status
-		}
-	}
-	return s
-}
+func (d *deed) status(at time.Time) recon.EffectStatus { return d.now(at).status }
 
 // live reports whether it exists, or may still come to exist, at a time.
 func (d *deed) live(at time.Time) bool { return d.status(at).Live() }
@@ -81,11 +85,13 @@ func (l life) turns(at time.Time, n int) []turn {
 	hours := time.Duration(1+n%7) * time.Hour
 	switch l {
 	case pendsThenOK:
-		return []turn{{at, recon.InFlight}, {at.Add(hours), recon.Completed}}
+		return []turn{{at: at, status: recon.InFlight}, {at: at.Add(hours), status: recon.Completed}}
 	case pendsThenBad:
-		return []turn{{at, recon.InFlight}, {at.Add(hours), recon.EffectFailed}}
+		return []turn{{at: at, status: recon.InFlight}, {at: at.Add(hours), status: recon.EffectFailed}}
+	case waitsThenCancelled:
+		return []turn{{at, recon.InFlight, "requires_action"}, {at.Add(hours), recon.EffectFailed, "canceled"}}
 	case failsLate:
-		return []turn{{at.Add(day + time.Duration(n%26)*day), recon.EffectFailed}}
+		return []turn{{at: at.Add(day + time.Duration(n%26)*day), status: recon.EffectFailed}}
 	}
 	return nil
 }

@@ -161,7 +161,7 @@ func bookIsRight(w *World, _ books) (wrong []string) {
 	}
 	for _, r := range w.at.cards.Refunds() {
 		d := deeds[r.ID]
-		if d == nil || d.minor != r.Amount || wordOf(d.status(now)) != r.Status {
+		if d == nil || d.minor != r.Amount || wordOf(d.now(now)) != r.Status {
 			wrong = append(wrong, fmt.Sprintf("%s is %s at the card provider, and %+v in the book", r.ID, r.Status, d))
 		}
 	}

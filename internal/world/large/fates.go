@@ -37,16 +37,19 @@ const (
 	landsLate          // no answer, and the work lands minutes later
 	landsDays          // no answer, and the work lands days later, when everybody has given it up
 	refused            // a definite no
+	storedLate         // a 500 that is stored under the key, and the provider does it by itself minutes later
+	gaveUp             // done, but whoever sent it had gone before any answer
 )
 
 // life is what becomes of an effect after it was made.
 type life int
 
 const (
-	lasts        life = iota
-	pendsThenOK       // in flight for hours, then done
-	pendsThenBad      // in flight for hours, then failed
-	failsLate         // done, and failed days later
+	lasts              life = iota
+	pendsThenOK             // in flight for hours, then done
+	pendsThenBad            // in flight for hours, then failed
+	failsLate               // done, and failed days later
+	waitsThenCancelled      // waits for the customer, then cancelled
 )
 
 // fate is what goes wrong with an intent. What the truth then demands is for the judge to
@@ -119,6 +122,9 @@ var fates = []fate{
 	{name: "stored 500, and it was done", weight: 15, only: onCards, tries: []try{soon, later}, befalls: []mishap{storedDone}},
 	{name: "stored 500, and it was not", weight: 5, only: onCards, tries: []try{soon, later}, befalls: []mishap{storedNot}},
 	{name: "lands late", weight: 15, only: onCards, tries: []try{soon, {after: 70 * time.Second}}, befalls: []mishap{landsLate}},
+	{name: "stored 500, and it was done late", weight: 6, only: onCards, tries: []try{soon, {after: 70 * time.Second}}, befalls: []mishap{storedLate}},
+	{name: "gave up waiting", weight: 8, only: onCards, tries: []try{soon}, befalls: []mishap{gaveUp}},
+	{name: "gave up waiting, asked again", weight: 6, only: onCards, tries: []try{soon, later}, befalls: []mishap{gaveUp}},
 	{name: "turned away, then sent", weight: 20, tries: []try{soon, later}, befalls: []mishap{turnedAway}},
 	{name: "turned away for good", weight: 3, tries: []try{soon}, befalls: []mishap{turnedAway}},
 	{name: "refused", weight: 15, tries: []try{soon}, befalls: []mishap{refused}},
@@ -136,6 +142,7 @@ var fates = []fate{
 	{name: "pends for hours, then done", weight: 15, only: onCards, tries: []try{soon}, life: pendsThenOK},
 	{name: "pends for hours, then failed", weight: 8, only: onCards, tries: []try{soon}, life: pendsThenBad},
 	{name: "answer lost, pends, then failed", weight: 5, only: onCards, tries: []try{soon}, befalls: []mishap{answerLost}, life: pendsThenBad},
+	{name: "waits for the customer, then cancelled", weight: 6, only: onCards, tries: []try{soon}, life: waitsThenCancelled},
 	{name: "fails days later", weight: 12, tries: []try{soon}, life: failsLate},
 	{name: "answer lost, and fails days later", weight: 6, tries: []try{soon}, befalls: []mishap{answerLost}, life: failsLate},
 	{name: "another amount was sent", weight: 8, only: onMoney, tries: []try{soon}, befalls: []mishap{answerLost}, times: 10},

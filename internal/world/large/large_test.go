@@ -10,6 +10,7 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/internal/world/large"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
 // live lives through a plan in a database of its own.
@@ -107,6 +108,20 @@ func TestAFailingPlanShrinksToWhatItNeeds(t *testing.T) {
 	}
 	if tries > 100 {
 		t.Errorf("%d tries: each is a whole world", tries)
+	}
+}
+
+// Whatever the fake card provider can do wrong befalls somebody in the worlds.
+func TestTheWorldsKnowEveryFaultOfTheCardProvider(t *testing.T) {
+	t.Parallel()
+	suffered := map[stripetest.FaultKind]bool{}
+	for _, f := range large.CardFaults() {
+		suffered[f.Kind] = true
+	}
+	for kind := stripetest.Slow; kind <= stripetest.BadRequest; kind++ {
+		if !suffered[kind] {
+			t.Errorf("fault %d of the card provider befalls nobody", kind)
+		}
 	}
 }
 

@@ -1,6 +1,7 @@
 package large
 
 import (
+	"cmp"
 	"fmt"
 	"net/http"
 	"strings"
@@ -118,7 +119,7 @@ func (w *World) liveCard(r stripetest.Refund) stripetest.Life {
 	w.book.write(d)
 	var life stripetest.Life
 	for _, t := range d.turns {
-		life = append(life, stripetest.Turn{After: t.at.Sub(at), Status: wordOf(t.status), Reason: reasonOf(t.status)})
+		life = append(life, stripetest.Turn{After: t.at.Sub(at), Status: wordOf(t), Reason: reasonOf(t.status)})
 	}
 	if len(life) > 0 && life[0].After > 0 {
 		life = append(stripetest.Life{{Status: "succeeded"}}, life...)
@@ -126,8 +127,9 @@ func (w *World) liveCard(r stripetest.Refund) stripetest.Life {
 	return life
 }
 
-func wordOf(s recon.EffectStatus) string {
-	return map[recon.EffectStatus]string{recon.InFlight: "pending", recon.Completed: "succeeded", recon.EffectFailed: "failed"}[s]
+// wordOf is what the card provider calls a turn.
+func wordOf(t turn) string {
+	return cmp.Or(t.word, map[recon.EffectStatus]string{recon.InFlight: "pending", recon.Completed: "succeeded", recon.EffectFailed: "failed"}[t.status])
 }
 
 func reasonOf(s recon.EffectStatus) string {

@@ -317,7 +317,7 @@ func (w *World) deliveries(ctx context.Context) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	err = w.mortally("intake", func() error {
+	err = w.mortally("pass of the intake", func() error {
 		out, err := w.newIntake().Run(ctx, w.clock.Now)
 		for _, name := range sourceNames {
 			if out.Left[name] {

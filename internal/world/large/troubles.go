@@ -25,7 +25,7 @@ type trouble struct {
 type troubleKind int
 
 const (
-	cardsDown   troubleKind = iota // a proxy answers for the card provider, to the product alone
+	cardsDown   troubleKind = iota // the card provider answers the product in one of the wrong ways
 	bankDown                       // the bank does not answer as it should
 	badReads                       // some reads at the card provider go wrong
 	deaf                           // nobody answers where events are posted
@@ -92,10 +92,7 @@ func (t trouble) happen(ctx context.Context, w *World) error {
 	switch t.kind {
 	case cardsDown:
 		w.outage(cards, now, now.Add(t.long))
-		from := w.cardsNow()
-		w.at.cards.Script(stripetest.Fault{
-			Kind: stripetest.ProxyPage, Status: 503, Method: "GET", From: from, Until: from.Add(t.long), Times: stripetest.Always,
-		})
+		w.spoilReads(reading[t.size%len(reading)], t.long)
 	case bankDown:
 		w.outage(bank, now, now.Add(t.long))
 		kinds := []httpapitest.Fault{
@@ -105,13 +102,8 @@ func (t trouble) happen(ctx context.Context, w *World) error {
 		w.at.bank.Break(kinds[t.size%len(kinds)], t.size%2)
 		w.agenda.Plan(now.Add(t.long), func() error { w.at.bank.Mend(); return nil })
 	case badReads:
-		kinds := []stripetest.Fault{
-			{Kind: stripetest.ServerError}, {Kind: stripetest.ProxyPage, Status: 502}, {Kind: stripetest.NotJSON}, {Kind: stripetest.EmptyBody},
-			{Kind: stripetest.EmptyObject}, {Kind: stripetest.Truncated}, {Kind: stripetest.RateLimited, RetryAfter: 3 * time.Second},
-			{Kind: stripetest.LockTimeout}, {Kind: stripetest.BadRequest, Param: "starting_after"},
-		}
-		for _, f := range kinds {
-			f.Method, f.Chance, f.Times = "GET", w.plan.nature.badReads/float64(len(kinds)), stripetest.Always
+		for _, f := range reading {
+			f.Method, f.Chance, f.Times = "GET", w.plan.nature.badReads/float64(len(reading)), stripetest.Always
 			w.at.cards.Script(f)
 		}
 	case deaf:
@@ -120,10 +112,9 @@ func (t trouble) happen(ctx context.Context, w *World) error {
 	case death:
 		w.dying = 1 + t.size%100
 	case halfLists:
-		from := w.cardsNow()
-		w.at.cards.Script(stripetest.Fault{
-			Kind: stripetest.ProxyPage, Status: 502, Method: "GET", Page: 2, From: from, Until: from.Add(t.long), Times: stripetest.Always,
-		})
+		f := reading[t.size%len(reading)]
+		f.Page = 2
+		w.spoilReads(f, t.long)
 	case slackDown:
 		kinds := []slacktest.Fault{
 			{LoseAnswer: true}, {LoseRequest: true}, {Status: http.StatusTooManyRequests, RetryAfter: 30 * time.Second}, {Status: http.StatusBadGateway},
