@@ -22,7 +22,7 @@ func (i intent) request() (ledger.OpenRequest, error) {
 	body, err := json.Marshal(map[string]any{"parent": i.parent, "amount": i.money.Minor})
 	r := ledger.OpenRequest{
 		ID: i.id, Action: i.action, Target: i.target, Parent: i.parent, Amount: i.money.Minor, Currency: i.money.Currency,
-		Request: body, Run: fmt.Sprintf("run-%d", i.n), ToolCall: "call-1", Agent: "agent",
+		Account: map[bool]string{false: i.account}[i.unnamed], Request: body, Run: fmt.Sprintf("run-%d", i.n), ToolCall: "call-1", Agent: "agent",
 	}
 	step := int64(1)
 	r.Case, r.Step = fmt.Sprintf("case-%s-%d", i.source, i.n), &step
@@ -59,6 +59,9 @@ func (w *World) begin(ctx context.Context, i intent) error {
 		}
 		// Days later, when its own effect has long been seen.
 		w.agenda.Plan(i.at.Add(day+time.Duration(i.n%50)*time.Hour), func() error { return w.byHand(i, op) })
+	}
+	if i.fate.rehearsed {
+		w.agenda.Plan(i.at.Add(time.Duration(1+i.n%50)*time.Minute), func() error { return w.rehearse(i) })
 	}
 	return nil
 }
@@ -258,6 +261,9 @@ func (w *World) refund(ctx context.Context, i intent, a guard.Attempt, m mishap)
 	ctx, sent := stripe.Begin(ctx, stripe.Sending{Key: a.Key, Marker: a.Marker.Name, Reference: a.Marker.Value, InDoubt: a.InDoubt})
 	p := &stripego.RefundCreateParams{Charge: stripego.String(i.parent), Amount: stripego.Int64(i.money.Minor * max(i.fate.times, 1))}
 	p.SetIdempotencyKey(a.Key)
+	if to := w.sendTo(i); to != account {
+		p.SetStripeAccount(to)
+	}
 	p.AddMetadata(a.Marker.Name, a.Marker.Value)
 	_, _ = w.client.V1Refunds.Create(ctx, p) // the report reads the wire, which knows more than the client tells
 	if m == gaveUp {

@@ -13,12 +13,14 @@ import (
 type deed struct {
 	op     recon.OperationID // whose reference it bears; empty: nobody's
 	source recon.SourceName
-	id     string
-	minor  int64
-	parent string
-	at     time.Time // by our clock
-	hand   bool      // somebody made it by hand, no agent of ours
-	turns  []turn    // what became of it, in order
+	// account is where it is; empty where a provider has only one.
+	account string
+	id      string
+	minor   int64
+	parent  string
+	at      time.Time // by our clock
+	hand    bool      // somebody made it by hand, no agent of ours
+	turns   []turn    // what became of it, in order
 }
 
 // turn is a change of what a deed is.
@@ -41,6 +43,11 @@ func (d *deed) now(at time.Time) turn {
 
 // status is what the deed is at a time.
 func (d *deed) status(at time.Time) recon.EffectStatus { return d.now(at).status }
+
+// equals reports whether it is what the intent meant, where it was meant.
+func (d *deed) equals(i intent) bool {
+	return d.minor == i.money.Minor && (i.unnamed || d.account == i.account)
+}
 
 // live reports whether it exists, or may still come to exist, at a time.
 func (d *deed) live(at time.Time) bool { return d.status(at).Live() }

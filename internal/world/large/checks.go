@@ -160,6 +160,9 @@ func bookIsRight(w *World, _ books) (wrong []string) {
 		deeds[d.id] = d
 	}
 	for _, r := range w.at.cards.Refunds() {
+		if r.Mode != mode {
+			continue
+		}
 		d := deeds[r.ID]
 		if d == nil || d.minor != r.Amount || wordOf(d.now(now)) != r.Status {
 			wrong = append(wrong, fmt.Sprintf("%s is %s at the card provider, and %+v in the book", r.ID, r.Status, d))

@@ -88,7 +88,7 @@ func (w *World) demand(i intent, o recon.Operation, must map[about]string, may m
 	for _, d := range deeds {
 		if d.live(now) {
 			live++
-			if d.minor == i.money.Minor {
+			if d.equals(i) {
 				equal++
 			}
 		}
@@ -110,6 +110,9 @@ func (w *World) demand(i intent, o recon.Operation, must map[about]string, may m
 	}
 	if since, doubted := w.doubt[i.id]; doubted && len(deeds) > 0 && deeds[0].at.Sub(since) > 10*time.Minute {
 		may[key(recon.FindMissing)] = true // it was not there for long enough to be told
+	}
+	if i.fate.elsewhere {
+		may[key(recon.FindMissing)] = true // it is not where it was to be
 	}
 	if i.fate.unseen > 0 && len(deeds) == 1 {
 		must[about{recon.FindMismatch, string(i.source) + "/" + deeds[0].id}] = i.fate.name
@@ -167,5 +170,8 @@ func (w *World) demandTold(i intent, o recon.Operation, must map[about]string, m
 	}
 }
 
-// silent reports whether the source's "not there" proves nothing.
-func (w *World) silent(i intent) bool { return i.source == letters && w.plan.nature.postLag == 0 }
+// silent reports whether the source's "not there" proves nothing
+// for this operation: it forgets without saying when, or nobody knows at which account to ask.
+func (w *World) silent(i intent) bool {
+	return i.source == letters && w.plan.nature.postLag == 0 || i.source == cards && w.plan.nature.shops && i.unnamed
+}

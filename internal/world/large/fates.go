@@ -70,6 +70,12 @@ type fate struct {
 	stray bool
 	// unseen is what the charge was refunded before by something that nobody can see.
 	unseen int64
+	// elsewhere sends it to the company's other account, where it has one.
+	elsewhere bool
+	// rehearsed makes it in test mode too, bearing the same reference: that proves nothing.
+	rehearsed bool
+	// disputed is when the customer's bank disputes the charge, counted from the intent; 0: never.
+	disputed time.Duration
 	// late reports the first try's answer long after its lease.
 	late bool
 }
@@ -152,6 +158,12 @@ var fates = []fate{
 	{name: "another one made by hand beside it", weight: 10, only: onMoney, tries: []try{soon}, stray: true},
 	{name: "lands days later", weight: 5, only: []recon.SourceName{bank}, tries: []try{soon}, befalls: []mishap{landsDays}},
 	{name: "the charge counts a refund that nobody sees", weight: 4, only: onCards, tries: []try{soon}, unseen: 70},
+	{name: "made in the other account", weight: 6, only: onCards, tries: []try{soon}, befalls: []mishap{answerLost}, elsewhere: true},
+	{name: "request lost for good, and rehearsed in test mode", weight: 6, only: onCards, tries: []try{soon}, befalls: []mishap{requestLost}, rehearsed: true},
+	{name: "refused, for the charge is disputed", weight: 6, only: onCards, tries: []try{soon}, disputed: -time.Hour},
+	{name: "request lost, and disputed before it is sent again", weight: 6, only: onCards, tries: []try{soon, later}, befalls: []mishap{requestLost}, disputed: 2 * time.Minute},
+	{name: "answer lost, and disputed before it is asked again", weight: 6, only: onCards, tries: []try{soon, later}, befalls: []mishap{answerLost}, disputed: 2 * time.Minute},
+	{name: "answer lost, and disputed days later", weight: 6, only: onCards, tries: []try{soon}, befalls: []mishap{answerLost}, disputed: 2 * day},
 	twin, triple,
 }
 

@@ -152,7 +152,7 @@ func (w *World) mayEnd(i intent, o recon.Operation, deeds []*deed) []recon.State
 	for _, d := range deeds {
 		if d.live(now) {
 			live = append(live, d)
-			if d.minor == i.money.Minor {
+			if d.equals(i) {
 				equal = append(equal, d)
 			}
 		}

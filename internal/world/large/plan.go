@@ -52,6 +52,7 @@ type nature struct {
 	mail     stripetest.Trouble
 	badReads float64 // the share of the product's reads that go wrong by themselves
 	days     int     // until the world ends
+	shops    bool    // some of the company's refunds are its connected account's
 }
 
 // intent is one thing that an agent means to do.
@@ -62,10 +63,14 @@ type intent struct {
 	action string
 	target string
 	parent string
-	money  recon.Money // zero for letters
-	at     time.Time
-	fate   fate
-	guise  guise
+	// account is where the card provider is to do it. An unnamed one the agent does not tell the
+	// ledger; where there are several the product then cannot know it.
+	account string
+	unnamed bool
+	money   recon.Money // zero for letters
+	at      time.Time
+	fate    fate
+	guise   guise
 	// twinOf is the intent that this one repeats under another key, threeOf the first of the
 	// three that it is one of; -1: none.
 	twinOf, threeOf int
@@ -151,6 +156,7 @@ func drawNature(rng *rand.Rand) nature {
 	if rng.IntN(6) == 0 {
 		n.days = 112
 	}
+	n.shops = rng.IntN(2) == 0
 	return n
 }
 
@@ -177,6 +183,10 @@ func (p *Plan) drawIntent(rng *rand.Rand, n int, f fate) intent {
 		i.action, i.parent = f.action, fmt.Sprintf("ch_%d_%05d", p.Seed, n)
 		if i.action == "" {
 			i.action = refundCreate
+		}
+		i.account, i.unnamed = account, true
+		if p.nature.shops {
+			i.account, i.unnamed = []string{account, shop}[n%2], rng.IntN(8) == 0 && !f.elsewhere
 		}
 	case bank:
 		i.action, i.parent, i.money.Currency = payoutCreate, fmt.Sprintf("acc_%d", n), "EUR"
@@ -208,6 +218,7 @@ func (p *Plan) pairTwins() {
 		}
 		of := p.intents[last]
 		i.twinOf, i.target, i.money, i.at = of.n, of.target, of.money, of.at.Add(10*time.Second)
+		i.account, i.unnamed = of.account, of.unnamed
 		last = -1
 	}
 }
@@ -225,6 +236,7 @@ func (p *Plan) joinTriples() {
 		for _, other := range last {
 			p.intents[other].target = p.intents[last[0]].target
 			p.intents[other].threeOf = p.intents[last[0]].n
+			p.intents[other].account, p.intents[other].unnamed = p.intents[last[0]].account, p.intents[last[0]].unnamed
 		}
 		last = nil
 	}

@@ -17,6 +17,7 @@ import (
 
 const (
 	account = "acct_large"
+	shop    = "acct_shop" // connected to the other one, where a world has shops
 	mode    = "live"
 	marker  = "operation_id"
 
@@ -41,7 +42,10 @@ func (w *World) startProviders() error {
 	var err error
 	w.at.cards, err = stripetest.Start(stripetest.Options{
 		Now: w.cardsNow, Seed: w.plan.Seed, Lag: n.lag, PageCap: n.pageCap, Life: w.liveCard,
-		Accounts: []stripetest.Account{{ID: account, Mode: mode, Key: agentKey, ReadKey: productKey}},
+		Accounts: []stripetest.Account{
+			{ID: account, Mode: mode, Key: agentKey, ReadKey: productKey}, {ID: shop, Mode: mode, Platform: account},
+			{ID: account, Mode: "test", Key: "sk_test_TESTONLYagent"}, {ID: shop, Mode: "test", Platform: account},
+		},
 	})
 	if err != nil {
 		return err
@@ -69,6 +73,10 @@ func (w *World) openSources() (err error) {
 	settings := stripe.Settings{
 		System: "stripe", Account: account, Mode: mode, Marker: marker, APIURL: w.at.cards.URL(),
 		APIKey: recon.NewSecret(productKey), PerSecond: 1_000_000, // no real time passes here
+	}
+	if w.plan.nature.shops {
+		settings.Account, settings.Mode = "", ""
+		settings.Accounts = []stripe.AccountSettings{{Account: account, Mode: mode}, {Account: shop, Mode: mode, Connected: true}}
 	}
 	settings.Webhook.Secrets = []recon.Secret{recon.NewSecret(hookSecret)}
 	w.cards, err = stripe.New(cards, settings, stripe.Options{Transport: transport, OnRequest: count(cards)})
@@ -115,7 +123,7 @@ func (w *World) liveCard(r stripetest.Refund) stripetest.Life {
 	op := recon.OperationID(strings.TrimSpace(r.Metadata[marker]))
 	i := w.intents[op]
 	at := r.Created.Add(-w.plan.nature.skew)
-	d := &deed{op: op, source: cards, id: r.ID, minor: r.Amount, parent: r.Charge, at: at, turns: i.fate.life.turns(at, i.n)}
+	d := &deed{op: op, source: cards, account: r.Account, id: r.ID, minor: r.Amount, parent: r.Charge, at: at, turns: i.fate.life.turns(at, i.n)}
 	w.book.write(d)
 	var life stripetest.Life
 	for _, t := range d.turns {
@@ -177,13 +185,42 @@ func (w *World) byHand(i intent, op recon.OperationID) error {
 		w.book.deeds[len(w.book.deeds)-1].hand = true
 		return nil
 	}
-	r := stripetest.Refund{Account: account, Mode: mode, Charge: i.parent, Amount: i.money.Minor}
+	r := stripetest.Refund{Account: i.account, Mode: mode, Charge: i.parent, Amount: i.money.Minor}
 	if op != "" {
 		r.Metadata = map[string]string{marker: string(op)}
 	}
 	made, err := w.at.cards.AddRefund(r)
 	if err == nil {
-		w.book.write(&deed{op: op, source: cards, id: made.ID, minor: made.Amount, parent: i.parent, at: w.clock.Now(), hand: true})
+		w.book.write(&deed{op: op, source: cards, account: made.Account, id: made.ID, minor: made.Amount, parent: i.parent, at: w.clock.Now(), hand: true})
 	}
+	return err
+}
+
+// rehearse makes the refund in test mode, as somebody does who tries out what went wrong. It
+// is in no book: in live mode nothing exists.
+func (w *World) rehearse(i intent) error {
+	w.tally.fault("rehearsed in test mode")
+	_, err := w.at.cards.AddRefund(stripetest.Refund{
+		Account: i.account, Mode: "test", Charge: i.parent, Amount: i.money.Minor, Currency: lower(i.money.Currency), Metadata: map[string]string{marker: string(i.id)},
+	})
+	return err
+}
+
+// sendTo is the account that the agent really sends to.
+func (w *World) sendTo(i intent) string {
+	if i.fate.elsewhere && w.plan.nature.shops {
+		w.tally.fault("sent to the other account")
+		return map[string]string{account: shop, shop: account}[i.account]
+	}
+	return i.account
+}
+
+// dispute has the customer's bank take the charge's money back. Nothing can be refunded then,
+// and what was refunded stays so.
+func (w *World) dispute(i intent) error {
+	w.tally.fault("charge disputed")
+	_, err := w.at.cards.AddResource(stripetest.Resource{
+		Kind: "dispute", Account: i.account, Mode: mode, Amount: i.money.Minor, Currency: lower(i.money.Currency), Fields: map[string]any{"charge": i.parent},
+	})
 	return err
 }

@@ -199,11 +199,16 @@ func (w *World) applyPolicies(ctx context.Context, change func(*recon.Policy)) e
 func (w *World) openEndpoint() error {
 	server := httptest.NewServer(http.HandlerFunc(w.receive))
 	w.onEnd(server.Close)
-	_, err := w.at.cards.AddEndpoint(stripetest.Endpoint{
-		URL: server.URL, Account: account, Mode: mode, Secrets: []string{hookSecret}, Trouble: w.plan.nature.mail,
-		Types: []string{"refund.*"},
-	})
-	return err
+	for _, connected := range []bool{false, true}[:len(w.cards.Sheet().Accounts)] {
+		_, err := w.at.cards.AddEndpoint(stripetest.Endpoint{
+			URL: server.URL, Account: account, Mode: mode, Connect: connected, Secrets: []string{hookSecret}, Trouble: w.plan.nature.mail,
+			Types: []string{"refund.*", "charge.dispute.*"},
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (w *World) openSlack() error {
@@ -235,12 +240,17 @@ func (w *World) populate(ctx context.Context) error {
 	for _, i := range w.plan.intents {
 		if i.source == cards {
 			minor := 4 * i.money.Minor * max(i.fate.times, 1)
-			_, err := w.at.cards.AddCharge(stripetest.Charge{
-				ID: i.parent, Account: account, Mode: mode, Amount: minor, AmountRefunded: i.fate.unseen, Currency: lower(i.money.Currency), Created: epoch.Add(-day),
-			})
-			if err != nil {
-				return err
+			for _, at := range []string{account, shop} {
+				_, err := w.at.cards.AddCharge(stripetest.Charge{
+					ID: i.parent, Account: at, Mode: mode, Amount: minor, AmountRefunded: i.fate.unseen, Currency: lower(i.money.Currency), Created: epoch.Add(-day),
+				})
+				if err != nil {
+					return err
+				}
 			}
+		}
+		if i.fate.disputed != 0 {
+			w.agenda.Plan(i.at.Add(i.fate.disputed), func() error { return w.dispute(i) })
 		}
 		w.agenda.Plan(i.at, func() error { return w.begin(ctx, i) })
 	}
