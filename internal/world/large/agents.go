@@ -164,7 +164,7 @@ func (w *World) step(ctx context.Context, i intent, n int) error {
 	if err != nil || !claim.Claimed {
 		return err
 	}
-	if t.crash != survives || i.fate.late {
+	if t.crash != survives || i.fate.late || i.fate.stall > 0 {
 		w.expect(i.source, claim.LeaseUntil)
 	}
 	if t.crash == diesUnsent {
@@ -172,16 +172,16 @@ func (w *World) step(ctx context.Context, i intent, n int) error {
 		w.doubts(i)
 		return nil
 	}
-	report := w.send(ctx, i, guard.Attempt{Operation: i.id, Key: claim.Key, Marker: claim.Marker, InDoubt: claim.InDoubt})
-	finish := func() error {
-		answer, err := w.ledger.Finish(ctx, ledger.FinishRequest{
-			OperationID: i.id, Token: claim.Token, Class: report.Class, EffectID: report.EffectID, ErrorCode: report.ErrorCode, RequestID: report.RequestID,
-		})
-		if err == nil && answer.Applied {
-			w.heard(i, answer.State)
+	if i.fate.byOwnClock() && n == 0 || i.fate.skew > 0 {
+		if i.fate.stall == 0 {
+			return w.wake(ctx, i, claim)
 		}
-		return err
+		w.doubts(i)
+		w.agenda.Plan(w.clock.Now().Add(i.fate.stall), func() error { return w.wake(ctx, i, claim) })
+		return nil
 	}
+	report := w.send(ctx, i, attemptOf(i, claim))
+	finish := func() error { return w.finish(ctx, i, claim, report) }
 	switch {
 	case t.crash == diesUntold:
 		w.tally.fault("agent died after the call")
@@ -194,6 +194,37 @@ func (w *World) step(ctx context.Context, i intent, n int) error {
 		return nil
 	}
 	return finish()
+}
+
+func attemptOf(i intent, claim ledger.ClaimAnswer) guard.Attempt {
+	return guard.Attempt{Operation: i.id, Key: claim.Key, Marker: claim.Marker, InDoubt: claim.InDoubt}
+}
+
+// wake goes on with a claim by the agent's own clock. The ledger judges by its own.
+func (w *World) wake(ctx context.Context, i intent, claim ledger.ClaimAnswer) error {
+	report := recon.AttemptReport{Class: recon.ClassNotSent, ErrorCode: "too_late"}
+	switch own := w.clock.Now().Add(i.fate.skew); {
+	case own.Before(claim.SendBefore):
+		w.tally.fault("agent sent after its lease, by its own clock")
+		report = w.send(ctx, i, attemptOf(i, claim))
+	default:
+		w.tally.fault("agent did not send, by its own clock")
+	}
+	return w.finish(ctx, i, claim, report)
+}
+
+// finish tells the ledger what came of an attempt.
+func (w *World) finish(ctx context.Context, i intent, claim ledger.ClaimAnswer, report recon.AttemptReport) error {
+	answer, err := w.ledger.Finish(ctx, ledger.FinishRequest{
+		OperationID: i.id, Token: claim.Token, Class: report.Class, EffectID: report.EffectID, ErrorCode: report.ErrorCode, RequestID: report.RequestID,
+	})
+	if err == nil && answer.Applied {
+		w.heard(i, answer.State)
+	}
+	if err == nil && answer.Applied && !w.clock.Now().Before(claim.LeaseUntil) {
+		w.fault("the ledger's clock rules", "%s (%s): an answer was taken at %s, under a lease until %s", i.id, i.fate.name, w.clock.Now(), claim.LeaseUntil)
+	}
+	return err
 }
 
 // heard is what an agent learned of the state; where that is not the end, the product has

@@ -74,6 +74,9 @@ type fate struct {
 	elsewhere bool
 	// rehearsed makes it in test mode too, bearing the same reference: that proves nothing.
 	rehearsed bool
+	// stall is how long an agent sleeps between its claim and its call, and skew how far its
+	// clock is ahead of the ledger's: by that clock it decides whether it may still send.
+	stall, skew time.Duration
 	// disputed is when the customer's bank disputes the charge, counted from the intent; 0: never.
 	disputed time.Duration
 	// late reports the first try's answer long after its lease.
@@ -87,8 +90,12 @@ func (f fate) needsSteps() bool {
 			return true
 		}
 	}
-	return f.late || len(f.tries) == 0
+	return f.late || f.byOwnClock() || len(f.tries) == 0
 }
+
+// byOwnClock reports whether the agent goes by send_before and its own clock, as it should not:
+// the ledger tells it a duration too.
+func (f fate) byOwnClock() bool { return f.stall > 0 || f.skew != 0 }
 
 // place is the source that the intent is for.
 func (f fate) place(roll int) recon.SourceName {
@@ -164,6 +171,11 @@ var fates = []fate{
 	{name: "request lost, and disputed before it is sent again", weight: 6, only: onCards, tries: []try{soon, later}, befalls: []mishap{requestLost}, disputed: 2 * time.Minute},
 	{name: "answer lost, and disputed before it is asked again", weight: 6, only: onCards, tries: []try{soon, later}, befalls: []mishap{answerLost}, disputed: 2 * time.Minute},
 	{name: "answer lost, and disputed days later", weight: 6, only: onCards, tries: []try{soon}, befalls: []mishap{answerLost}, disputed: 2 * day},
+	{name: "slept, and sent after its lease by a clock that is behind", weight: 8, only: onMoney, tries: []try{soon}, stall: 4 * time.Minute, skew: -9 * time.Minute},
+	{name: "slept for long, and sent by a clock that is far behind", weight: 5, only: onMoney, tries: []try{soon}, stall: 50 * time.Minute, skew: -55 * time.Minute},
+	{name: "slept, another one went on, and it sent too", weight: 5, only: onCards, tries: []try{soon, later}, stall: 4 * time.Minute, skew: -9 * time.Minute},
+	{name: "slept, and did not send", weight: 5, only: onMoney, tries: []try{soon}, stall: 4 * time.Minute, skew: 2 * time.Minute},
+	{name: "never dares to send by a clock that is ahead", weight: 4, tries: []try{soon, later}, skew: 5 * time.Minute},
 	twin, triple,
 }
 

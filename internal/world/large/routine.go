@@ -143,7 +143,7 @@ func (w *World) sweep(ctx context.Context, name recon.SourceName) error {
 		return nil
 	}
 	var out sweep.Outcome
-	err := w.mortally("sweep", func() (err error) {
+	err := w.mortally("a sweep", func() (err error) {
 		out, err = w.sweeps[name].Run(ctx, sweep.Options{Now: w.clock.Now, Tick: w.clock.Now().Format(time.RFC3339)})
 		return err
 	})
@@ -179,7 +179,7 @@ func (w *World) mortally(what string, run func() error) error {
 		w.dying = int(w.doom.left.Load()) + 1 // it got through; the next one goes on counting
 		return err
 	}
-	w.tally.fault("product died in a " + what)
+	w.tally.fault("product died in " + what)
 	w.deadTill = w.clock.Now().Add(61 * time.Second)
 	// A new process knows nothing of what the old one had in memory.
 	for _, name := range sourceNames {
@@ -203,7 +203,7 @@ func (w *World) reverify(ctx context.Context) error {
 			continue
 		}
 		var out sweep.Outcome
-		err = w.mortally("re-verification", func() (err error) {
+		err = w.mortally("a re-verification", func() (err error) {
 			out, err = w.sweeps[name].Reverify(ctx, sweep.Options{Now: w.clock.Now, Tick: w.clock.Now().Format(time.RFC3339)})
 			return err
 		})
@@ -229,7 +229,7 @@ func (w *World) night(ctx context.Context) error {
 	}
 	for _, name := range sourceNames {
 		var out sweep.AuditResult
-		err := w.mortally("audit", func() (err error) {
+		err := w.mortally("an audit", func() (err error) {
 			out, err = w.audits[name].Run(ctx, sweep.AuditOptions{Now: w.clock.Now})
 			return err
 		})
@@ -270,7 +270,7 @@ func (w *World) news(ctx context.Context) {
 func (w *World) tell(ctx context.Context) error {
 	w.telling = false
 	planned, delivered := 0, 0
-	err := w.mortally("telling", func() (err error) {
+	err := w.mortally("a telling", func() (err error) {
 		if planned, err = w.planner.Pass(ctx); err != nil {
 			return err
 		}
@@ -317,7 +317,7 @@ func (w *World) deliveries(ctx context.Context) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	err = w.mortally("pass of the intake", func() error {
+	err = w.mortally("a pass of the intake", func() error {
 		out, err := w.newIntake().Run(ctx, w.clock.Now)
 		for _, name := range sourceNames {
 			if out.Left[name] {
