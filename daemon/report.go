@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
@@ -38,9 +40,6 @@ func (d *daemon) reports(l *ledger.Ledger) func(context.Context, sweep.Options) 
 
 func (d *daemon) reportOfTheDayBefore(ctx context.Context, l *ledger.Ledger, now func() time.Time) (recon.DayReport, error) {
 	due := lastDue(d.Config.Schedule.Report, now())
-	if err := nightly.MakeFolder(d.Config.Reports.Out); err != nil {
-		return recon.DayReport{}, err
-	}
 	if err := d.awaitAudits(ctx, l, due, now); err != nil {
 		return recon.DayReport{}, err
 	}
@@ -51,12 +50,24 @@ func (d *daemon) reportOfTheDayBefore(ctx context.Context, l *ledger.Ledger, now
 	if err != nil {
 		return recon.DayReport{}, err
 	}
-	page, err := nightly.Write(d.Config.Reports.Out, n)
-	if err != nil {
-		return recon.DayReport{}, err
-	}
+	// What the day came to is told also where its files cannot be written: nobody reads a
+	// page that is not there, and nobody makes this tick again.
+	page, missing := d.writeReport(n)
 	news := reports.NightlyNews(n, page)
-	return news, l.TellReport(ctx, news, d.Holder, d.Config.Reports.To, now())
+	return news, errors.Join(missing, l.TellReport(ctx, news, d.Holder, d.Config.Reports.To, now()))
+}
+
+// writeReport writes the files of a day, and says how somebody writes them who mended what
+// was in the way.
+func (d *daemon) writeReport(n *reports.Nightly) (page string, err error) {
+	out := d.Config.Reports.Out
+	if err = nightly.MakeFolder(out); err == nil {
+		page, err = nightly.Write(out, n)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w; mend that, and `reconciler report --day %s --out %s` writes the files of the day", err, n.Window.Name, out)
+	}
+	return page, err
 }
 
 // awaitAudits waits until every audit that was due before the report has ended, well or

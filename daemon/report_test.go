@@ -182,6 +182,39 @@ func wantFolderOfTheVerb(t *testing.T, l *ledger.Ledger, dir string) {
 	}
 }
 
+// A folder that cannot be written loses nobody the news of the day: it is told without its
+// page, and the log says how the files are made once there is room.
+func TestADayIsToldAlsoWhereItsFilesCannotBeWritten(t *testing.T) {
+	t.Parallel()
+	stripe, slack := startFakes(t)
+	out := filepath.Join(t.TempDir(), "reports")
+	if err := os.WriteFile(out, nil, 0o600); err != nil { // a file stands where the folder belongs
+		t.Fatal(err)
+	}
+	d := start(t, parse(t, oneSource+`
+escalation:
+  destinations: [{name: recon, kind: slack, settings: {channel: "#payments-recon", token: "${TOKEN}", api_url: "${SLACK_URL}"}}]
+reports: {out: "`+out+`", to: [recon]}
+schedule: {sweep: "off", reverify: "off", audit: "off"}
+`, map[string]string{"KEY": "sk_live_TESTONLY", "STRIPE_URL": stripe.URL(), "TOKEN": "xoxb-TESTONLY", "SLACK_URL": slack.URL()}), pgtest.URL(t))
+	day := time.Now().UTC().Add(-3*time.Hour).AddDate(0, 0, -1).Format(time.DateOnly)
+	told := slack.Messages("payments-recon")
+	for deadline := time.Now().Add(20 * time.Second); len(told) == 0 && time.Now().Before(deadline); told = slack.Messages("payments-recon") {
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err := d.stop(); err != nil {
+		t.Error(err)
+	}
+	if len(told) != 1 || !strings.Contains(told[0].Plain(), "Report of "+day) || !strings.Contains(told[0].Plain(), "Its files could not be written") || strings.Contains(told[0].Plain(), "The page:") {
+		t.Errorf("told %+v", told)
+	}
+	for _, part := range []string{"run failed", "the folder cannot be made: not a directory", "`reconciler report --day " + day + " --out " + out + "` writes the files of the day"} {
+		if !strings.Contains(d.log.String(), part) {
+			t.Errorf("the log does not say %q:\n%s", part, d.log)
+		}
+	}
+}
+
 // A report waits while an audit has not begun, is under way, or died and is done again.
 func TestAReportWaitsForTheAuditsOfItsNight(t *testing.T) {
 	t.Parallel()

@@ -90,7 +90,7 @@ func writeWhole(path string, data []byte) (err error) {
 		err = tmp.Sync()
 	}
 	if err = errors.Join(err, tmp.Close()); err != nil {
-		return fmt.Errorf("write %s: %w", path, err)
+		return fmt.Errorf("write %s: %w", path, reason(err))
 	}
 	if err := os.Rename(tmp.Name(), path); err != nil {
 		return fmt.Errorf("put %s in place: %w", path, err)

@@ -159,7 +159,7 @@ type DayReport struct {
 	Money     []DayMoney     // by currency
 	Gaps      []string       // what was not audited or not seen, each in words; the first of them
 	MoreGaps  int            // how many more there are
-	Page      string         // where its page is, as a path on the machine that wrote it
+	Page      string         // where its page is, as a path on the machine that wrote it; empty: it could not be written
 	Exponents map[string]int // the sources' own decimals of currencies
 }
 

@@ -23,7 +23,11 @@ func (d dayReport) render() rendered {
 	r.add(text(lines(d.money(), maxSection)))
 	r.add(text(lines(d.findings(), maxSection)))
 	r.add(text(lines(d.gaps(), maxSection)))
-	r.add(mrkdwn("The page: " + code(d.Page, 500)))
+	if d.Page == "" {
+		r.add(text("⚠️ Its files could not be written: the log of the daemon says why, and how to write them."))
+	} else {
+		r.add(mrkdwn("The page: " + code(d.Page, 500)))
+	}
 	return r
 }
 

@@ -13,7 +13,7 @@ type Report struct {
 	Money      []ReportMoney `json:"money"`
 	Gaps       []string      `json:"gaps"`      // what was not audited or not seen, in words
 	MoreGaps   int           `json:"more_gaps"` // how many more there are
-	Page       string        `json:"page"`      // a path on the machine that wrote it
+	Page       string        `json:"page"`      // a path on the machine that wrote it; empty: it could not be written
 }
 
 // ReportKind counts findings of a kind.
