@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -70,7 +71,10 @@ func (d *daemon) readAgain(ctx context.Context) (*config.Config, map[string]esca
 	}
 	ctx, cancel := context.WithTimeout(ctx, applyWithin)
 	defer cancel()
-	return next, clients, d.applyPolicies(ctx, d.ledger.Load(), next)
+	if err := d.applyPolicies(ctx, d.ledger.Load(), next); err != nil {
+		return nil, nil, fmt.Errorf("%w; the file is right: send SIGHUP again once that is mended", err)
+	}
+	return next, clients, nil
 }
 
 // refuse says each fault in a line of its own.

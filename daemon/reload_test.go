@@ -104,6 +104,31 @@ escalation:
 	}
 }
 
+// A right file that comes while the database is away is not taken, is not taken later by
+// itself, and the log says so.
+func TestAConfigurationThatComesWhileTheDatabaseIsAwayIsToBeSentAgain(t *testing.T) {
+	t.Parallel()
+	environ := map[string]string{"KEY": "sk_live_TESTONLY", "STRIPE_URL": "http://127.0.0.1:1"}
+	url := pgtest.URL(t)
+	gate, gated := newGate(t, url)
+	gate.open()
+	r := startReloading(t, environ, gated, oneSource)
+	next := strings.Replace(oneSource, "class: irreversible", "class: irreversible, one_open: true", 1)
+	if next == oneSource {
+		t.Fatal("nothing is changed")
+	}
+	gate.close()
+	r.reload(next, "the file is right: send SIGHUP again once that is mended")
+	gate.open()
+	r.await("/readyz", 200, "ready")
+	wantActive(t, url, "refund.create", 1)
+	r.reload(next, "the new configuration holds")
+	wantActive(t, url, "refund.create", 2)
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 func (r *reloading) config(text string, environ map[string]string) *config.Config {
 	return parse(r.T, text, environ)
 }

@@ -90,9 +90,9 @@ func (d *daemon) withToken(ask asker) http.Handler {
 			respond(w, http.StatusServiceUnavailable, problem{"the token file cannot be read"})
 			return
 		}
-		given, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+		scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 		want, got := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(given))
-		if !ok || subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
+		if !strings.EqualFold(scheme, "Bearer") || subtle.ConstantTimeCompare(want[:], got[:]) != 1 {
 			w.Header().Set("WWW-Authenticate", "Bearer")
 			respond(w, http.StatusUnauthorized, problem{"give the token of listen.token_file as: Authorization: Bearer …"})
 			return

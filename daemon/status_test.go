@@ -67,6 +67,10 @@ func TestTheStatusOfOperationsIsToldToHoldersOfTheToken(t *testing.T) {
 		"no token":             {"/v1/operations/done", "", 401, "listen.token_file"},
 		"another token":        {"/v1/operations/done", "Bearer s3cre", 401, "Bearer"},
 		"another scheme":       {"/v1/operations/done", "Basic s3cret", 401, "Bearer"},
+		"a longer token":       {"/v1/operations/done", "Bearer s3cret2", 401, "Bearer"},
+		"the token alone":      {"/v1/operations/done", "s3cret", 401, "Bearer"},
+		"no token after all":   {"/v1/operations/done", "Bearer ", 401, "Bearer"},
+		"a scheme in small":    {"/v1/operations/none", "bearer s3cret", 404, "there is no operation none"}, // RFC 9110: either case
 		"no such operation":    {"/v1/operations/none", "Bearer s3cret", 404, "there is no operation none"},
 		"neither":              {"/v1/operations", "Bearer s3cret", 400, "either key or reference"},
 		"both":                 {"/v1/operations?key=a&reference=b", "Bearer s3cret", 400, "either key or reference"},
