@@ -197,6 +197,35 @@ func TestB86_AJobThatPanickedRunsAtItsNextTick(t *testing.T) {
 	w.wantRan("2026-03-02T10:01 UTC", "2026-03-02T10:02 UTC", "2026-03-02T10:03 UTC")
 }
 
+// A run that panics in its place shows no more signs of life, so that the place is free again
+// at the end of its lease and the next tick runs.
+func TestB86_APanicInARunsPlaceLeavesNobodyWhoKeepsIt(t *testing.T) {
+	t.Parallel()
+	w := newClockwork(t)
+	j := w.replica(w.led)
+	run := j.run
+	var alive context.Context
+	j.run = func(ctx context.Context, o sweep.Options) (told, error) {
+		return told{}, inPlace(ctx, w.led, ledger.RunStart{Name: j.name, Tick: o.Tick, Holder: "replica"}, func(ctx context.Context) (any, error) {
+			alive = ctx
+			panic("one object is not as we thought")
+		})
+	}
+	w.look(j)
+	if alive == nil || alive.Err() == nil {
+		t.Fatal("the place of a run that panicked is kept")
+	}
+	j.run = run
+	w.set(tenPast.Add(placeTTL - time.Second)) // the next tick is due, and the lease is not over
+	w.look(j)
+	w.wantRan()
+	w.set(tenPast.Add(placeTTL))
+	w.look(j)
+	w.set(tenPast.Add(2 * time.Minute))
+	w.look(j)
+	w.wantRan("2026-03-02T10:01 UTC", "2026-03-02T10:02 UTC")
+}
+
 // Whatever panics beside the run: the look after it is not skipped for ever.
 func TestB86_ALookThatPanickedIsFollowedByOthers(t *testing.T) {
 	t.Parallel()

@@ -59,7 +59,8 @@ func (a *app) health(ctx context.Context, ready bool) error {
 		Answer string `json:"answer"`
 	}{url, resp.StatusCode == http.StatusOK, strings.TrimSpace(string(said))}
 	if !answer.OK {
-		return fmt.Errorf("%s answers %s: %s", url, resp.Status, answer.Answer)
+		line, _, _ := strings.Cut(answer.Answer, "\n") // another program's page has many
+		return fmt.Errorf("%s answers %s: %s", url, resp.Status, line)
 	}
 	return a.print(answer, func(w io.Writer) error {
 		_, err := fmt.Fprintln(w, answer.Answer)
