@@ -110,7 +110,7 @@ var telling = []mutant{
 	{"tell: a lost answer leaves no doubt", "escalation/retry.go",
 		`Doubt: n.Doubt || kind == Lost,`, `Doubt: n.Doubt,`, "escalation", "AFailureSays"},
 	{"tell: a destination's wait is ignored", "escalation/retry.go",
-		`wait = min(max(after, time.Second), retryAfterMax)`, `wait = time.Second`, "escalation", "AFailureSays|RetryAfter"},
+		`wait = min(max(after, time.Second), retryAfterMax)`, `wait = min(max(after, time.Second), time.Second)`, "escalation", "AFailureSays|RetryAfter"},
 	{"tell: a notice is claimed by two", "ledger/notices.go",
 		`
 	AND (n.claimed_until IS NULL OR n.claimed_until <= $3)`, ` AND $3 <= $4`, "ledger", "ClaimedByOne"},
