@@ -1,8 +1,6 @@
 package main
 
 import (
-	"go/parser"
-	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,13 +12,12 @@ import (
 const root = "../.."
 
 // TestEveryFaultStillApplies keeps the list in step with the code: each fault changes one
-// place, compiles as far as a parser can say, and names tests that exist.
+// place and names tests that exist.
 func TestEveryFaultStillApplies(t *testing.T) {
 	t.Parallel()
 	named, known := map[string]bool{}, testNames{}
 	for _, m := range mutants() {
-		text, err := m.mutated(root)
-		if err != nil {
+		if _, err := m.mutated(root); err != nil {
 			t.Error(err)
 			continue
 		}
@@ -28,11 +25,6 @@ func TestEveryFaultStillApplies(t *testing.T) {
 			t.Errorf("two faults are called %q", m.name)
 		}
 		named[m.name] = true
-		if strings.HasSuffix(m.file, ".go") {
-			if _, err := parser.ParseFile(token.NewFileSet(), m.file, text, parser.SkipObjectResolution); err != nil {
-				t.Errorf("the fault %q is no Go: %v", m.name, err)
-			}
-		}
 		if !slices.ContainsFunc(known.of(t, m.pkg), regexp.MustCompile(m.tests).MatchString) {
 			t.Errorf("the fault %q: no test of %s is named like %s", m.name, m.pkg, m.tests)
 		}
