@@ -6,7 +6,6 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
-	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
@@ -30,7 +29,7 @@ func (d *daemon) catchUp(ctx context.Context, l *ledger.Ledger) error {
 // keepsHouse gives the housekeeping as a run of the schedule, once an hour however many
 // replicas there are.
 func (d *daemon) keepsHouse(l *ledger.Ledger) func(context.Context, sweep.Options) (told, error) {
-	h := &sweep.Housekeeping{Ledger: l, Inbox: inbox.Open(l), Keys: longestKey(d.Config.Policies)}
+	h := &sweep.Housekeeping{Ledger: l, Inbox: inbox.Open(l)}
 	return func(ctx context.Context, o sweep.Options) (told, error) {
 		var t sweep.Tidied
 		start := ledger.RunStart{Name: runHousekeeping, Tick: o.Tick, Holder: d.Holder}
@@ -40,13 +39,4 @@ func (d *daemon) keepsHouse(l *ledger.Ledger) func(context.Context, sweep.Option
 		})
 		return told{changed: t.Any(), attrs: []any{"requests", t.Requests, "replies", t.Replies, "events", t.Events, "runs", t.Runs, "old_runs", t.OldRuns}}, err
 	}
-}
-
-// longestKey is how long the longest-lived key of any action lives.
-func longestKey(policies []recon.Policy) time.Duration {
-	var longest time.Duration
-	for _, p := range policies {
-		longest = max(longest, p.KeyLifetime.Std())
-	}
-	return longest
 }

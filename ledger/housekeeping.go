@@ -3,10 +3,42 @@ package ledger
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
+
+// Every version counts, also of an action that is configured no more: operations were sent under it.
+const keyLifetimesSQL = `
+SELECT DISTINCT p.body ->> 'key_lifetime' FROM reconciler.policies p
+WHERE p.tenant = $1 AND p.body ? 'key_lifetime'`
+
+// LongestKey is how long the longest-lived idempotency key may live of whatever was ever sent.
+func (l *Ledger) LongestKey(ctx context.Context) (time.Duration, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	rows, err := l.pool.Query(ctx, keyLifetimesSQL, l.tenant)
+	if err != nil {
+		return 0, l.fault("read how long keys live", err)
+	}
+	lifetimes, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		return 0, l.fault("read how long keys live", err)
+	}
+	var longest time.Duration
+	for _, text := range lifetimes {
+		var d recon.Duration
+		if err := d.UnmarshalText([]byte(text)); err != nil {
+			return 0, fmt.Errorf("read how long keys live: a stored policy has the key_lifetime %q: %w", text, err)
+		}
+		longest = max(longest, d.Std())
+	}
+	return longest, nil
+}
 
 // Locked in the order of every other writer of operations. What was opened again since it
 // was chosen keeps its request.

@@ -25,9 +25,6 @@ const (
 type Housekeeping struct {
 	Ledger *ledger.Ledger
 	Inbox  *inbox.Store
-	// Keys is how long the longest-lived idempotency key lives. While a repeat may still be
-	// answered by it, nothing is dropped that could tell what was sent.
-	Keys time.Duration
 }
 
 // Tidied is what a housekeeping did.
@@ -46,7 +43,13 @@ func (t Tidied) Any() bool { return t != Tidied{} }
 // other from its work; what it left is done by the next run. now is judged once.
 func (h *Housekeeping) Run(ctx context.Context, now time.Time) (Tidied, error) {
 	var t Tidied
-	before := func(keep time.Duration) time.Time { return now.Add(-max(keep, h.Keys)) }
+	// While a repeat may still be answered by a key, nothing is dropped that could tell what
+	// was sent.
+	keys, err := h.Ledger.LongestKey(ctx)
+	if err != nil {
+		return t, err
+	}
+	before := func(keep time.Duration) time.Time { return now.Add(-max(keep, keys)) }
 	parts := []struct {
 		what string
 		to   *int

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -26,10 +27,14 @@ func (h *hooked) wantKept(when string, want ...string) {
 	}
 }
 
-// tidied runs the housekeeping at an instant.
+// tidied runs the housekeeping at an instant, in a ledger whose longest keys are those of an
+// action that is configured no more.
 func (h *hooked) tidied(keys time.Duration, at time.Time, want Tidied) {
 	h.Helper()
-	got, err := (&Housekeeping{Ledger: h.ledger, Inbox: h.inbox, Keys: keys}).Run(h.Context(), at)
+	h.exec(`DELETE FROM reconciler.policies WHERE action = 'once.sent'`)
+	h.exec(fmt.Sprintf(`INSERT INTO reconciler.policies (tenant, action, version, body, active, created_at)
+		VALUES ('default', 'once.sent', 1, '{"key_lifetime": "%gh"}', false, now())`, keys.Hours()))
+	got, err := (&Housekeeping{Ledger: h.ledger, Inbox: h.inbox}).Run(h.Context(), at)
 	if err != nil {
 		h.Fatal(err)
 	}
