@@ -19,6 +19,8 @@ const (
 // It is no fault: containers give theirs to everybody who is inside, and that is the daemon alone.
 func secretAdvice(files []string) []ledger.Advice {
 	const about = "secrets"
+	// Not a chmod alone: where another user owns the file, that would shut the daemon out.
+	const alone = "let nobody but the user that runs `reconciler serve` read it, or leave it in a container that runs nothing else"
 	var open []ledger.Advice
 	for _, file := range files {
 		may, err := openToAll(file)
@@ -26,9 +28,9 @@ func secretAdvice(files []string) []ledger.Advice {
 		case err != nil:
 			open = append(open, warning(about, "%s: who may read it cannot be told (%v): look at it yourself", file, err))
 		case may&everybodyWrites != 0:
-			open = append(open, warning(about, "%s may be changed by every user of this machine: chmod o-rwx %s, and take a new secret", file, file))
+			open = append(open, warning(about, "%s may be changed by every user of this machine: %s, and take a new secret", file, alone))
 		case may != 0:
-			open = append(open, warning(about, "%s may be read by every user of this machine: chmod o-rwx %s, and take a new secret if others log in here", file, file))
+			open = append(open, warning(about, "%s may be read by every user of this machine: %s; where others log in, take a new secret", file, alone))
 		}
 	}
 	if len(files) > 0 && len(open) == 0 {

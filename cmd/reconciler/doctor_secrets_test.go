@@ -36,7 +36,7 @@ func TestDoctorTellsWhatEverybodyMayReadOfSecrets(t *testing.T) {
 	}{
 		"ours alone":           {put("a", 0o755, "own", 0o600), ""},
 		"of a group":           {put("b", 0o755, "group", 0o660), ""},
-		"read by everybody":    {put("c", 0o755, "open", 0o644), "may be read by every user of this machine: chmod o-rwx "},
+		"read by everybody":    {put("c", 0o755, "open", 0o644), "may be read by every user of this machine: let nobody but the user that runs `reconciler serve` read it"},
 		"changed by everybody": {put("d", 0o755, "wide", 0o666), "may be changed by every user"},
 		"in a closed folder":   {put("e", 0o750, "inside", 0o644), ""},
 		"behind a link":        {link, "may be read by every user"},
