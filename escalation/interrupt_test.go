@@ -39,24 +39,30 @@ func tellAll(ctx context.Context, s *stand, l *ledger.Ledger, slackURL string) e
 	return nil
 }
 
-// messages are those in the channel, without what is marked as a possible repeat, by the
-// operation that they name.
-func (s *stand) messages() []string {
+// told are the operations that messages in the channel name, each once. A message whose
+// predecessor may have arrived is marked, also where it did not; without a mark there is at
+// most one.
+func (s *stand) told() []string {
 	s.Helper()
-	var list []string
+	var all, unmarked []string
 	for _, m := range s.slack.Messages(channel) {
 		text := m.Plain()
-		if strings.Contains(text, "Possibly a repeat") {
-			continue
-		}
 		for n := range 3 {
-			if name := fmt.Sprintf("order:broken-%d", n); strings.Contains(text, name) {
-				list = append(list, name)
+			name := fmt.Sprintf("order:broken-%d", n)
+			if !strings.Contains(text, name) {
+				continue
+			}
+			all = append(all, name)
+			if !strings.Contains(text, "Possibly a repeat") {
+				if slices.Contains(unmarked, name) {
+					s.Errorf("%s is told twice without a mark", name)
+				}
+				unmarked = append(unmarked, name)
 			}
 		}
 	}
-	slices.Sort(list)
-	return list
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // Whatever breaks off, each finding is told once, and what is told again is marked.
@@ -105,7 +111,7 @@ func TestATellingThatBreaksOffAnywhereEndsInTheSameMessages(t *testing.T) {
 			if err != nil {
 				s.Fatal(err)
 			}
-			told := s.messages()
+			told := s.told()
 			if len(told) != 2 {
 				s.Errorf("told of %v, want both that are open", told)
 			}
