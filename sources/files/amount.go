@@ -1,6 +1,7 @@
 package files
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -14,6 +15,7 @@ type numbers struct {
 	thousands rune // 0: thousands are not separated
 	minor     bool // amounts are whole minor units already
 	strict    bool // nothing is known of who wrote the file
+	assumed   bool // a number was read by the decimal sign before any proved it
 }
 
 // errNoValue is a cell that says that there is no value, such as "--". It is not 0.
@@ -41,22 +43,32 @@ func (n numbers) amount(cell, currency string, digits int) (int64, error) {
 	return v, err
 }
 
-// prove takes the sign before the decimals from the first number that shows it: its only
-// separator stands before as many digits as the currency has decimals, and thousands go
-// by three. It holds for the whole file from then on.
-func (n *numbers) prove(cell string, digits int) {
-	if n.declared || n.minor || digits == 0 || digits == 3 {
-		return
+// prove takes the sign before the decimals from the first number that shows it: thousands go
+// by three, so a number's only separator stands before decimals where any other number of
+// digits follows. It holds for the whole file from then on. An error is a *Fault: a number above
+// was read by another sign.
+func (n *numbers) prove(cell string) error {
+	if n.declared || n.minor {
+		return nil
 	}
-	cell = strings.TrimRightFunc(cell, func(r rune) bool { return !isDigit(r) })
+	first, last := numberIn(cell)
+	if first < 0 {
+		return nil
+	}
+	cell = strings.TrimRight(cell[first:last], ".,")
 	i := strings.LastIndexAny(cell, ".,")
-	if i < 0 || len(cell)-i-1 != digits || !isDigits(cell[i+1:]) || strings.ContainsAny(cell[:i], ".,") {
-		return
+	if i < 0 || len(cell)-i-1 == 3 || !isDigits(cell[i+1:]) || strings.ContainsAny(cell[:i], ".,") {
+		n.assumed = n.assumed || i >= 0
+		return nil
+	}
+	if n.assumed && cell[i] != n.decimal {
+		return &Fault{Problem: fmt.Sprintf("the number %s is not written as those above it; %s", shown(cell), n.advice())}
 	}
 	n.decimal, n.declared = cell[i], true
 	if n.thousands == rune(n.decimal) {
 		n.thousands = 0
 	}
+	return nil
 }
 
 // ambiguous reports whether a separator may stand before three decimals or between
@@ -113,18 +125,11 @@ func unsigned(cell, currency string) (body string, negative bool, err error) {
 		s = strings.TrimFunc(s[1:len(s)-1], isSpace)
 		negative, signs = true, 1
 	}
-	first := strings.IndexFunc(s, unicode.IsDigit)
-	last := strings.LastIndexFunc(s, unicode.IsDigit)
+	first, last := numberIn(s)
 	if first < 0 {
 		return "", false, refuse("%q is no number", shown(cell))
 	}
-	if first > 0 && (s[first-1] == '.' || s[first-1] == ',') {
-		first--
-	}
-	if last+1 < len(s) && (s[last+1] == '.' || s[last+1] == ',') {
-		last++
-	}
-	around := []string{s[:first], s[last+1:]}
+	around := []string{s[:first], s[last:]}
 	for _, side := range around {
 		for _, r := range side {
 			switch r {
@@ -154,7 +159,28 @@ func unsigned(cell, currency string) (body string, negative bool, err error) {
 			return "", false, refuse("%q is not an amount of %s", shown(cell), currency)
 		}
 	}
-	return s[first : last+1], negative, nil
+	return s[first:last], negative, nil
+}
+
+// numberIn gives where in a cell the number stands, with a separator at its beginning or end;
+// -1 where there is no digit. A dot behind a letter is that of an abbreviation: kr.50 is no .50.
+func numberIn(s string) (first, last int) {
+	first = strings.IndexFunc(s, unicode.IsDigit)
+	if first < 0 {
+		return -1, -1
+	}
+	last = strings.LastIndexFunc(s, unicode.IsDigit)
+	_, size := utf8.DecodeRuneInString(s[last:])
+	last += size
+	if first > 0 && (s[first-1] == '.' || s[first-1] == ',') {
+		if before, _ := utf8.DecodeLastRuneInString(s[:first-1]); !unicode.IsLetter(before) {
+			first--
+		}
+	}
+	if last < len(s) && (s[last] == '.' || s[last] == ',') {
+		last++
+	}
+	return first, last
 }
 
 func isSpace(r rune) bool { return unicode.IsSpace(r) || r == '\u00a0' || r == '\u202f' }
@@ -248,7 +274,7 @@ func isDigits(s string) bool {
 var symbols = map[string][]string{
 	"$": {"USD", "CAD", "AUD", "NZD", "SGD", "HKD", "TWD", "MXN", "ARS", "CLP", "COP", "UYU"}, "US$": {"USD"}, "C$": {"CAD"}, "CA$": {"CAD"},
 	"A$": {"AUD"}, "NZ$": {"NZD"}, "S$": {"SGD"}, "HK$": {"HKD"}, "MX$": {"MXN"}, "R$": {"BRL"}, "NT$": {"TWD"},
-	"€": {"EUR"}, "£": {"GBP", "EGP"}, "¥": {"JPY", "CNY"}, "円": {"JPY"}, "元": {"CNY"}, "₩": {"KRW"}, "₹": {"INR"}, "Rs": {"INR", "PKR", "LKR"},
+	"€": {"EUR"}, "£": {"GBP", "EGP"}, "¥": {"JPY", "CNY"}, "円": {"JPY"}, "元": {"CNY"}, "₩": {"KRW"}, "₹": {"INR"}, "Rs": {"INR", "PKR", "LKR"}, "Rs.": {"INR", "PKR", "LKR"},
 	"RM": {"MYR"}, "Rp": {"IDR"}, "฿": {"THB"}, "₫": {"VND"}, "đ": {"VND"}, "₱": {"PHP"}, "₪": {"ILS"}, "₺": {"TRY"}, "₴": {"UAH"}, "₽": {"RUB"},
 	"₦": {"NGN"}, "₵": {"GHS"}, "KSh": {"KES"}, "R": {"ZAR"}, "zł": {"PLN"}, "Kč": {"CZK"}, "Ft": {"HUF"}, "lei": {"RON"}, "лв": {"BGN"},
 	"kr": {"SEK", "NOK", "DKK", "ISK"}, "kr.": {"DKK"}, "Fr.": {"CHF"}, "SFr.": {"CHF"},

@@ -22,14 +22,14 @@ func TestB81_SignsCurrenciesAndEmptyCells(t *testing.T) {
 		{"($14.10)", "USD", -1410}, {"6-", "USD", -600}, {"RM 3,417.20", "MYR", 341720}, {"12.50 EUR", "EUR", 1250}, {"eur 12.5", "EUR", 1250},
 		{"−1.00", "EUR", -100}, {"+1", "EUR", 100}, {" 7.00\u00a0€", "EUR", 700}, {".50", "EUR", 50}, {"-.50", "EUR", -50}, {"0.00", "EUR", 0},
 		{"1,234,567.89", "EUR", 123456789}, {"500", "JPY", 500}, {"1.430", "KWD", 1430}, {"1.43", "KWD", 1430}, {"1.5000", "EUR", 150},
-		{"100.00", "JPY", 100},
+		{"100.00", "JPY", 100}, {"kr.50", "DKK", 5000}, {"Fr.50", "CHF", 5000}, {"Rs.50", "INR", 5000}, {"Rs.1,250.50", "INR", 125050}, {"$.50", "USD", 50},
 	} {
 		got, err := point.amount(tt.cell, tt.currency, recon.Decimals(tt.currency, nil))
 		if err != nil || got != tt.want {
 			t.Errorf("%q %s: got %d, %v; want %d", tt.cell, tt.currency, got, err, tt.want)
 		}
 	}
-	for _, cell := range []string{"", "  ", "--", "-", "€5", "$5$", "-(5)", "5 USD EUR", "five", "1.2.3", "12.345", "9999999999999999999"} {
+	for _, cell := range []string{"", "  ", "--", "-", "€5", "$5$", "-(5)", "5 USD EUR", "five", "1.2.3", "USD.50", "x.50", "12.345", "9999999999999999999"} {
 		if v, err := point.amount(cell, "USD", 2); err == nil {
 			t.Errorf("%q was read as %d; it must be refused", cell, v)
 		}

@@ -122,7 +122,9 @@ func (f *Format) money(cell string) (money, error) {
 
 // amount reads a cell as minor units of a currency.
 func (f *Format) amount(cell string, in money) (int64, error) {
-	f.numbers.prove(cell, in.digits)
+	if err := f.numbers.prove(cell); err != nil {
+		return 0, err
+	}
 	if f.numbers.ambiguous(cell, in.digits) {
 		return 0, &Fault{Problem: "the number " + shown(cell) + " has two readings; " + f.numbers.advice()}
 	}

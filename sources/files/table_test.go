@@ -61,6 +61,31 @@ func TestB74_LineEndsOfEveryKind(t *testing.T) {
 	same(t, "blank lines", []string{"4 re_BB1 100 completed", "6 re_BB2 200 completed"}, brief(rows))
 }
 
+// The first number that can be read in one way only says how all are written, whatever stands
+// first.
+func TestTheDecimalSignIsThatOfTheWholeFile(t *testing.T) {
+	t.Parallel()
+	s := german
+	s.Decimal, s.Thousands, s.Currency, s.Columns.Currency = "", "", "", "Currency"
+	for _, tt := range []struct{ first, second, want string }{
+		{"1,5;EUR", "1,50;EUR", ""}, {"1.5;EUR", "1.50;EUR", ""}, {"7;EUR", "1,50;EUR", ""}, {"5,12;KWD", "1,500;KWD", ""}, {"64,00;JPY", "1,5;EUR", ""},
+		{"1.5;EUR", "1,50;EUR", "line 3: Amount: the number 1,50 is not written as"}, {"1,50;EUR", "1.5;EUR", "line 3: Amount: the number 1.5 is not written as"},
+		{"64.00;JPY", "1,50;EUR", "line 3"}, {"1,50;EUR", "64.00;JPY", "line 3"}, {"5.120;KWD", "5,12;KWD", "line 2: Amount: the number 5.120 has two readings"},
+	} {
+		_, r := read(t, "giro", s, "id;Tag;Amount;Currency\nre_1;01.03.2026;"+tt.first+"\nre_2;01.03.2026;"+tt.second+"\n")
+		if err := r.Err(); tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("%s, then %s: %v; want %q", tt.first, tt.second, err, tt.want)
+		}
+	}
+	// Stripe's own files are read by the point where nothing proves another sign.
+	const header = "created_utc,currency,gross,reporting_category,source_id\n"
+	_, r := read(t, "stripe", files.Settings{Format: files.StripeBalance}, header+
+		"2026-03-01 10:00:02,kwd,-5.120,refund,re_1\n2026-03-01 10:00:02,eur,\"-1,50\",refund,re_2\n")
+	if err := r.Err(); err == nil || !strings.Contains(err.Error(), "line 3: gross: the number 1,50 is not written as those above it") {
+		t.Errorf("a comma below a point: %v", err)
+	}
+}
+
 // A file may end without a line end. One that was cut inside its last cell looks the same.
 func TestALastLineWithoutAnEndIsReadAndTold(t *testing.T) {
 	t.Parallel()
