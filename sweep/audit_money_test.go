@@ -24,8 +24,8 @@ func (s shop) audit(t *testing.T) AuditResult {
 	}
 	var m month
 	for _, line := range s.operations {
-		given := `{"source":"stripe-main","action":"` + s.action + `","account":"acct_1","sent_at":"2026-03-02T09:00:00Z",`
-		for field, usual := range map[string]string{"state": "unknown", "target": "order:1"} {
+		given := `{"source":"stripe-main","account":"acct_1","sent_at":"2026-03-02T09:00:00Z",`
+		for field, usual := range map[string]string{"state": "unknown", "target": "order:1", "action": s.action} {
 			if !strings.Contains(line, `"`+field+`"`) {
 				given += `"` + field + `":"` + usual + `",`
 			}
@@ -222,11 +222,15 @@ var publicCases = []struct {
 	},
 	{
 		"B108 one payment and two refunds of it are three effects", shop{
-			operations: []string{`{"id":"op_1","amount":450,"currency":"eur","parent":"ch_1",` + at + `}`, `{"id":"op_2","amount":450,"currency":"eur","parent":"ch_1","target":"order:2",` + at + `}`},
-			effects: []string{`{"id":"re_1","kind":"refund","reference":"op_1","parent":"ch_1","amount":450,"currency":"eur","parent_total":450,` + at + `}`,
-				`{"id":"re_2","kind":"refund","reference":"op_2","parent":"ch_1","amount":450,"currency":"eur","parent_total":900,` + at + `}`},
+			kind: "charge", action: "charge.create",
+			operations: []string{`{"id":"op_1","amount":5200,"currency":"eur",` + at + `}`,
+				`{"id":"op_2","action":"other.refund","amount":450,"currency":"eur","parent":"ch_1",` + at + `}`,
+				`{"id":"op_3","action":"other.refund","amount":450,"currency":"eur","parent":"ch_1","target":"order:2",` + at + `}`},
+			effects: []string{`{"id":"ch_1","kind":"charge","reference":"op_1","amount":5200,"currency":"eur",` + at + `}`,
+				`{"id":"re_2","kind":"refund","reference":"op_2","parent":"ch_1","amount":450,"currency":"eur","parent_total":450,` + at + `}`,
+				`{"id":"re_3","kind":"refund","reference":"op_3","parent":"ch_1","amount":450,"currency":"eur","parent_total":900,` + at + `}`},
 		},
-		classes{rules.ClassMatched: 2}, classes{rules.ClassMatched: 2}, "", nil,
+		classes{rules.ClassMatched: 3}, classes{rules.ClassMatched: 3}, "", nil,
 	},
 }
 

@@ -71,12 +71,8 @@ func (a *app) importFiles(ctx context.Context, f importFlags, names []string) er
 	if err := p.declare(c, chosen[0], f); err != nil {
 		return err
 	}
-	for _, name := range names { // a wrong name must not be found out half way
-		in, _, err := a.input([]string{name})
-		if err != nil {
-			return err
-		}
-		in.Close()
+	if err := a.readable(names); err != nil {
+		return err
 	}
 	return a.withLedger(ctx, func(l *ledger.Ledger) error {
 		var all []imported
@@ -98,6 +94,23 @@ func (a *app) importFiles(ctx context.Context, f importFlags, names []string) er
 		text := func(w io.Writer) error { return writeAllImported(w, all) }
 		return errors.Join(append(failures, a.print(together(all), text))...)
 	})
+}
+
+// readable tells a name that cannot be read before any file is: it must not be found out half
+// way. A pipe is opened once only, when it is its turn: whoever writes into it would take its
+// closing for the end.
+func (a *app) readable(names []string) error {
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil && !info.Mode().IsRegular() && !info.IsDir() {
+			continue
+		}
+		in, _, err := a.input([]string{name})
+		if err != nil {
+			return err
+		}
+		in.Close()
+	}
+	return nil
 }
 
 // plan is how the files of one source are brought in.

@@ -3,11 +3,14 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 )
@@ -56,6 +59,34 @@ func TestNorthwindComesInTwice(t *testing.T) {
 	}
 	if got := counts(lines); got != "2007 = 0 + 1649 + 358 + 0 utf-8" {
 		t.Errorf("the lines again: %s", got)
+	}
+}
+
+// A named pipe is opened once: who writes into it takes its closing for the end.
+func TestANamedPipeIsBroughtIn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	config, pipe := filepath.Join(dir, "reconciler.yaml"), filepath.Join(dir, "effects.jsonl")
+	if err := errors.Join(os.WriteFile(config, []byte(northwindConfig), 0o600), syscall.Mkfifo(pipe, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	environ := []string{"RECONCILER_DATABASE_URL=" + pgtest.URL(t), "STRIPE_API_KEY=sk_live_" + "TESTONLY"}
+	written := make(chan error, 1)
+	go func() {
+		written <- os.WriteFile(pipe, []byte(`{"id":"re_1","source":"stripe-main","kind":"refund","status":"completed","created_at":"2026-03-01T00:00:00Z","account":"acct_1NWEU"}`+"\n"), 0)
+	}()
+	var out, failure bytes.Buffer
+	done := make(chan int, 1)
+	go func() {
+		done <- run(t.Context(), []string{"import", "--config", config, "--source", "stripe-main", pipe}, environ, streams{in: bytes.NewReader(nil), out: &out, err: &failure})
+	}()
+	select {
+	case code := <-done:
+		if err := <-written; code != exitDone || err != nil || !strings.Contains(out.String(), "1 row: 1 imported") {
+			t.Errorf("exit %d, %v: %s%s", code, err, &out, &failure)
+		}
+	case <-time.After(time.Minute):
+		t.Fatal("it waits for a writer that has gone")
 	}
 }
 
