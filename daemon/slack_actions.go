@@ -64,19 +64,38 @@ type clicks struct {
 var tooManyClicks = &refused{http.StatusTooManyRequests, deliveryLimited, "too many clicks at once: try again in a moment"}
 
 func (d *daemon) clicks() *clicks {
-	c := d.Config // not by way of d: a new one may come in the middle of a click
+	// The configuration not by way of d: a new one may come in the middle of a click.
+	h := answerClicks(d.Config, d.ledger.Load, d.notifiers, d.Log)
+	h.observe, h.places = d.metrics.clicked, d.clickPlaces
+	return h
+}
+
+func answerClicks(c *config.Config, open func() *ledger.Ledger, notifiers map[string]escalation.Notifier, log *slog.Logger) *clicks {
 	return &clicks{
-		apps:    apps(c, d.notifiers),
-		observe: d.metrics.clicked, log: d.Log, limit: rate.NewLimiter(clicksPerSecond, clicksPerSecond), places: d.clickPlaces,
-		bodies: make(chan struct{}, maxClicks),
+		apps: apps(c, notifiers), observe: func(string) {}, log: log,
+		limit:  rate.NewLimiter(clicksPerSecond, clicksPerSecond),
+		places: make(chan struct{}, maxClicks), bodies: make(chan struct{}, maxClicks),
 		desk: func() *clickDesk {
-			l := d.ledger.Load()
+			l := open()
 			if l == nil {
 				return nil
 			}
-			return &clickDesk{config: c, ledger: l, log: d.Log}
+			return &clickDesk{config: c, ledger: l, log: log}
 		},
 	}
+}
+
+// Clicks answers what people do in Slack, as [Run] does at POST /slack/actions, for a world
+// that lives by a simulated clock and in which months of clicks come within seconds: how
+// many may come is not limited.
+func Clicks(c *config.Config, l *ledger.Ledger, log *slog.Logger) (http.Handler, error) {
+	n, err := notifiers(c)
+	if err != nil {
+		return nil, err
+	}
+	h := answerClicks(c, func() *ledger.Ledger { return l }, n, log)
+	h.limit = rate.NewLimiter(rate.Inf, 0)
+	return h, nil
 }
 
 // apps are the clients that a click can come from, in the order of the configuration.

@@ -39,12 +39,12 @@ var floors = []struct {
 
 	{"config", 3},
 	{"internal/world", 3},
-	{"internal/world/large", 3},
-	{"internal/world/soak", 4},
 
 	{"daemon", 4},
 
 	{"cmd/reconciler", 5},
+	{"internal/world/large", 5},
+	{"internal/world/soak", 6},
 	{"examples", 5},
 	{"examples/agents/...", 5},
 	{"examples/crm", 5},

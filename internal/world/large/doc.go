@@ -1,7 +1,8 @@
 // Package large simulates months of a company whose agents pay, refund and write letters
 // at three providers, so that the whole product is held against a world that knows the
 // truth: a provider with keys, lists, events and webhooks, a bank that can only be listed,
-// and a letter service that is asked by our reference and forgets.
+// and a letter service that is asked by our reference and forgets. Half of all companies have
+// two accounts; agents go by clocks of their own, and people click in Slack.
 //
 // A [Plan] is drawn from a seed before anything happens: what agents mean to do and what
 // goes wrong with each of it, and what befalls the company besides: outages, deaths of

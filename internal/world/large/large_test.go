@@ -34,7 +34,7 @@ func TestEveryLargeWorldEndsInTheTruth(t *testing.T) {
 			t.Errorf("seed %d: %s", seed, s)
 		}
 		// A world in which nothing happens proves nothing.
-		if v.InDoubt < 15 || v.ByEvidence < 8 || v.ToPeople < 4 || v.Planted < 4 || v.Events < 20 || v.Audits == 0 || v.Messages == 0 {
+		if v.InDoubt < 15 || v.ByEvidence < 8 || v.ToPeople < 4 || v.Planted < 4 || v.Events < 20 || v.Audits == 0 || v.Messages == 0 || v.Clicks == 0 || v.Forms == 0 {
 			t.Errorf("seed %d is too quiet: %+v", seed, v.Numbers)
 		}
 		died += v.Faults["endpoint died before it answered"] + v.Faults["endpoint died before it stored the event"]

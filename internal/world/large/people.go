@@ -20,6 +20,7 @@ func (w *World) morning(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	w.lookAtSlack(open)
 	for _, f := range open {
 		if err := w.decide(ctx, f); err != nil {
 			return fmt.Errorf("finding %s (%s): %w", f.ID, f.Kind, err)
@@ -137,14 +138,22 @@ func (w *World) say(ctx context.Context, who string, a ledger.PersonAction) (led
 	return answer.Outcome, nil
 }
 
+// do does it in Slack where that has a button for it, else by the command line.
 func (w *World) do(ctx context.Context, who string, a ledger.PersonAction) (ledger.PersonAnswer, error) {
-	desk := sweep.Desk{Ledger: w.ledger, Now: w.clock.Now, Source: func(name recon.SourceName) (sources.Source, error) { return w.sources[name], nil }}
-	a.Person, a.Via = who, "slack"
-	answer, err := desk.Do(ctx, a)
+	answer, clicked, err := w.byClick(ctx, who, a)
+	if err == nil && !clicked {
+		answer, err = w.byCommand(ctx, who, a)
+	}
 	if err == nil && a.Verb != recon.Acknowledge && a.Verb != recon.Snooze {
 		for _, name := range sourceNames {
 			w.expect(name, w.clock.Now().Add(time.Minute))
 		}
 	}
 	return answer, err
+}
+
+func (w *World) byCommand(ctx context.Context, who string, a ledger.PersonAction) (ledger.PersonAnswer, error) {
+	desk := sweep.Desk{Ledger: w.ledger, Now: w.clock.Now, Source: func(name recon.SourceName) (sources.Source, error) { return w.sources[name], nil }}
+	a.Person, a.Via = who, "command line"
+	return desk.Do(ctx, a)
 }

@@ -32,6 +32,8 @@ type Numbers struct {
 	People         map[ledger.PersonOutcome]int `json:"people"`
 	Audits         int                          `json:"audits"`
 	Reports        int                          `json:"reports"`
+	Clicks         int                          `json:"clicks"` // in Slack
+	Forms          int                          `json:"forms"`  // filled in there
 	Events         int                          `json:"events"`
 	Messages       int                          `json:"messages"`
 	SimulatedHours int                          `json:"simulated_hours"`
@@ -60,6 +62,8 @@ func (n *Numbers) Add(o Numbers) {
 	n.Planted += o.Planted
 	n.Audits += o.Audits
 	n.Reports += o.Reports
+	n.Clicks += o.Clicks
+	n.Forms += o.Forms
 	n.Events += o.Events
 	n.Messages += o.Messages
 	n.SimulatedHours += o.SimulatedHours
@@ -140,6 +144,8 @@ func (n Numbers) Table(w io.Writer) error {
 	for _, o := range sorted(n.People) {
 		row("actions of people "+string(o), n.People[o])
 	}
+	row("clicks in Slack", n.Clicks)
+	row("forms filled in there", n.Forms)
 	row("events taken in", n.Events)
 	row("messages", n.Messages)
 	row("audits", n.Audits)

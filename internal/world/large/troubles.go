@@ -80,6 +80,7 @@ func drawTroubles(rng *rand.Rand, n nature, busy []time.Duration) []trouble {
 		if rng.IntN(2) == 0 {
 			add(kind, firstAudit()-10*time.Minute, within(20*time.Minute, time.Hour))
 			add(kind, firstReverification()-time.Minute, within(30*time.Minute, 5*time.Hour))
+			list[len(list)-1].size %= likeAbsent
 		}
 	}
 	return list

@@ -43,14 +43,17 @@ func (m mishap) fault(n int) (stripetest.Fault, bool) {
 }
 
 // reading lists how the card provider does not answer a question: none of these says that
-// something is not there.
+// something is not there, though the first of them look like it.
 var reading = []stripetest.Fault{
-	{Kind: stripetest.ProxyPage, Status: 503}, {Kind: stripetest.ProxyPage, Status: 404}, {Kind: stripetest.ProxyPage, Status: 200},
-	{Kind: stripetest.Unauthorized}, {Kind: stripetest.Forbidden}, {Kind: stripetest.Closed}, {Kind: stripetest.ServerError},
-	{Kind: stripetest.NotJSON}, {Kind: stripetest.NotJSON, Status: 404}, {Kind: stripetest.EmptyBody}, {Kind: stripetest.EmptyBody, Status: 404},
-	{Kind: stripetest.EmptyObject}, {Kind: stripetest.Truncated}, {Kind: stripetest.RateLimited, RetryAfter: 3 * time.Second},
+	{Kind: stripetest.ProxyPage, Status: 404}, {Kind: stripetest.NotJSON, Status: 404}, {Kind: stripetest.EmptyBody, Status: 404},
+	{Kind: stripetest.EmptyObject}, {Kind: stripetest.ProxyPage, Status: 200}, {Kind: stripetest.EmptyBody},
+	{Kind: stripetest.ProxyPage, Status: 503}, {Kind: stripetest.Unauthorized}, {Kind: stripetest.Forbidden}, {Kind: stripetest.Closed},
+	{Kind: stripetest.ServerError}, {Kind: stripetest.NotJSON}, {Kind: stripetest.Truncated}, {Kind: stripetest.RateLimited, RetryAfter: 3 * time.Second},
 	{Kind: stripetest.LockTimeout}, {Kind: stripetest.BadRequest, Param: "starting_after"},
 }
+
+// likeAbsent is how many of them look as if nothing were there.
+const likeAbsent = 6
 
 // spoilReads has questions to the card provider end badly from now on, for so long.
 func (w *World) spoilReads(f stripetest.Fault, long time.Duration) {

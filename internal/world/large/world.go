@@ -11,8 +11,6 @@ import (
 	stripego "github.com/stripe/stripe-go/v82"
 
 	"github.com/seed-1c4f4dc2/reconciler/escalation"
-	"github.com/seed-1c4f4dc2/reconciler/escalation/slack"
-	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/internal/world"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
@@ -22,8 +20,6 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
-
-const destination = "payments-recon"
 
 // MaxOperations bounds a world: its judge lists them all at once.
 const MaxOperations = 10_000
@@ -39,7 +35,6 @@ type World struct {
 	sent    map[recon.OperationID]int // requests that agents made
 
 	at     providers
-	slack  *slacktest.Server
 	client *stripego.Client // the agents'
 
 	doom    doom
@@ -55,6 +50,7 @@ type World struct {
 
 	knowledge
 	routine
+	office
 	endpoint endpoint
 	closing  []func()
 }
@@ -111,7 +107,7 @@ func (w *World) build(ctx context.Context) error {
 		return err
 	}
 	err := w.ledger.ApplyPeople(ctx, ledger.People{
-		People:       []ledger.Person{{Name: "ana", Role: "approver"}, {Name: "bob", Role: "approver"}},
+		People:       []ledger.Person{{Name: "ana", Role: "approver", Slack: "T1/UANA"}, {Name: "bob", Role: "approver", Slack: "T1/UBOB"}},
 		ApproveAbove: map[string]int64{"EUR": 5000},
 	}, w.clock.Now())
 	if err != nil {
@@ -207,27 +203,6 @@ func (w *World) openEndpoint() error {
 		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (w *World) openSlack() error {
-	var err error
-	w.slack, err = slacktest.Start(slacktest.Options{Now: w.clock.Now, Channels: []string{destination}})
-	if err != nil {
-		return err
-	}
-	w.onEnd(w.slack.Close)
-	n, err := slack.New(destination, slack.Settings{Channel: "#" + destination, Token: recon.NewSecret("xoxb-TESTONLY"), APIURL: w.slack.URL()})
-	if err != nil {
-		return err
-	}
-	silent := slog.New(slog.DiscardHandler)
-	policy := escalation.Policy{Everybody: []string{destination}}
-	w.planner = &escalation.Planner{Desk: w.ledger, Policy: policy, Now: w.clock.Now, Log: silent}
-	w.deliver = &escalation.Deliverer{
-		Notifiers: map[string]escalation.Notifier{destination: n}, Outbox: w.ledger, Stories: w.ledger, Now: w.clock.Now, Log: silent,
-		Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
 	return nil
 }
