@@ -61,6 +61,13 @@ func TestB74_LineEndsOfEveryKind(t *testing.T) {
 	same(t, "blank lines", []string{"4 re_BB1 100 completed", "6 re_BB2 200 completed"}, brief(rows))
 }
 
+func TestB25_YenHaveNoDecimalsInAFileEither(t *testing.T) {
+	t.Parallel()
+	rows, _ := readAll(t, "stripe", files.Settings{Format: files.StripeBalance}, "created_utc,currency,gross,reporting_category,source_id\n"+
+		"2026-03-01 10:00:02,jpy,-6400.00,refund,re_1\n2026-03-01 10:00:02,jpy,-6400.50,refund,re_2\n2026-03-01 10:00:02,jpy,-6400,refund,re_3\n")
+	same(t, "rows", []string{"2 re_1 6400 completed", `3 refused: gross: "6400.50" has more decimals than its currency, which has 0`, "4 re_3 6400 completed"}, brief(rows))
+}
+
 // The first number that can be read in one way only says how all are written, whatever stands
 // first.
 func TestTheDecimalSignIsThatOfTheWholeFile(t *testing.T) {
