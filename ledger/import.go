@@ -96,6 +96,7 @@ type importer struct {
 	result   ImportResult
 	chunk    []importRow
 	ids      map[recon.OperationID]bool // of the chunk
+	groups   OneCurrency
 }
 
 func newImporter(l *Ledger, tx pgx.Tx, policies []recon.Policy, now time.Time) *importer {
@@ -205,6 +206,10 @@ func (i *importer) take(ctx context.Context, number int, o recon.Operation) erro
 	}
 	row, err := importRowOf(o, p, i.now)
 	if err != nil {
+		i.refuse(number, err.Error())
+		return nil
+	}
+	if err := i.groups.Check(&o, number); err != nil {
 		i.refuse(number, err.Error())
 		return nil
 	}

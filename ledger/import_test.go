@@ -100,6 +100,18 @@ func (w *world) operations() []recon.Operation {
 	return ops
 }
 
+func TestAGroupIsImportedInOneCurrency(t *testing.T) {
+	t.Parallel()
+	w := actingWorld(t)
+	in := func(id, group, currency string) string {
+		return operationLine(id, fmt.Sprintf(`"state":"unknown","group":%q,"amount":4200,"currency":%q`, group, currency))
+	}
+	got := w.importing(in("a", "batch", "EUR") + in("b", "other", "USD") + in("c", "batch", "USD") + in("d", "batch", "EUR"))
+	diff(t, "a group in two currencies", ledger.ImportResult{Rows: 4, Imported: 3, Refused: 1, Encoding: "utf-8", Faults: []ledger.ImportFault{{
+		Line: 3, Reason: "operation c is in USD and its group batch in EUR on line 1; a group has one currency, so correct it or take the operation out of the group",
+	}}}, got)
+}
+
 func TestImportKnowsALineAgain(t *testing.T) {
 	t.Parallel()
 	w := actingWorld(t)

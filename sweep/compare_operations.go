@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 )
@@ -58,29 +59,11 @@ func checkOperations(name string, read records[recon.Operation]) ([]*recon.Opera
 		}
 		first[op.ID] = read.lines[i]
 	}
-	return read.all, oneCurrency(name, read)
-}
-
-// oneCurrency refuses a group whose operations are in several currencies: there is no
-// sum that an effect could be held against.
-func oneCurrency(name string, read records[recon.Operation]) error {
-	type group struct {
-		source              recon.SourceName
-		account, mode, name string
-	}
-	first := map[group]int{}
+	var groups ledger.OneCurrency
 	for i, op := range read.all {
-		if op.Group == "" || op.Money.IsZero() {
-			continue
-		}
-		g := group{op.Source, op.Account, op.Mode, op.Group}
-		at, again := first[g]
-		if !again {
-			first[g] = i
-		} else if was := read.all[at].Money.Currency; was != op.Money.Currency {
-			return fmt.Errorf("%s line %d: operation %s is in %s and its group %s in %s on line %d; a group has one currency, so correct it or take the operation out of the group",
-				name, read.lines[i], op.ID, op.Money.Currency, op.Group, was, read.lines[at])
+		if err := groups.Check(op, int(read.lines[i])); err != nil {
+			return nil, fmt.Errorf("%s line %d: %w", name, read.lines[i], err)
 		}
 	}
-	return nil
+	return read.all, nil
 }
