@@ -102,6 +102,24 @@ func TestAnAuditThatBreaksOffAnywhereEndsInTheSameLedger(t *testing.T) {
 	}.Everywhere(t)
 }
 
+// taken is what an intake comes to. In how many goes it judges the events of an operation
+// is its own affair: one that decides nothing yet leaves an entry only where it is judged
+// before the one that does.
+func (h *hooked) taken() []string {
+	h.Helper()
+	var list []string
+	for _, line := range h.taking() {
+		if words := strings.Fields(line); words[0] == "journal" {
+			if words[3] == "seen" {
+				continue
+			}
+			line = "journal " + words[1] + " " + words[3]
+		}
+		list = append(list, line)
+	}
+	return list
+}
+
 func TestAnIntakeThatBreaksOffAnywhereEndsInTheSameLedger(t *testing.T) {
 	t.Parallel()
 	breaker.Experiment[*hooked]{
@@ -121,7 +139,7 @@ func TestAnIntakeThatBreaksOffAnywhereEndsInTheSameLedger(t *testing.T) {
 			return err
 		},
 		Again: func(h *hooked) { h.over(); h.take() },
-		Said:  (*hooked).taking,
+		Said:  (*hooked).taken,
 	}.Everywhere(t)
 }
 
