@@ -87,7 +87,10 @@ func withUnsaid(e, known recon.Effect, read bool) recon.Effect {
 	if read {
 		return e
 	}
-	e.ParentTotal = cmp.Or(e.ParentTotal, known.ParentTotal)
+	// What came to nothing is not in its parent's total any more: the one that is known is out of date.
+	if e.Status.Live() || e.Status.Rank() <= known.Status.Rank() {
+		e.ParentTotal = cmp.Or(e.ParentTotal, known.ParentTotal)
+	}
 	if len(e.OtherParents) == 0 {
 		e.OtherParents = known.OtherParents
 	}

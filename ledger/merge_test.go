@@ -34,6 +34,7 @@ func TestMerge(t *testing.T) {
 	doubt := func(e *recon.Effect) { e.NeedsRead = true }
 	fee := func(n int64) func(*recon.Effect) { return func(e *recon.Effect) { e.Fee = &n } }
 	key := func(e *recon.Effect) { e.Key = "k-1" }
+	total := func(n int64) func(*recon.Effect) { return func(e *recon.Effect) { e.ParentTotal = &n } }
 	tests := []struct {
 		name      string
 		have      recon.Effect
@@ -71,6 +72,10 @@ func TestMerge(t *testing.T) {
 		{"a read of another fee replaces it", effectOf(fee(119)), effectOf(fee(0)), true, at0.Add(1), effectOf(fee(0)), true, nil},
 		{"a read of another amount takes its fee away", effectOf(fee(119)), effectOf(amount(100)), true, at0.Add(1), effectOf(amount(100)), true, []string{"amount", "fee"}},
 		{"a read never shows the key, and takes none away", effectOf(key), effectOf(), true, at0.Add(1), effectOf(key), false, nil},
+		{"an event of a failure leaves its parent's total unknown", effectOf(total(4200)), effectOf(status(recon.EffectFailed)), false, at0.Add(1),
+			effectOf(status(recon.EffectFailed)), true, []string{"parent_total", "status"}},
+		{"an event of a success keeps its parent's total", effectOf(total(4200), status(recon.InFlight)), effectOf(), false, at0.Add(1),
+			effectOf(total(4200)), true, []string{"status"}},
 		{"failed and reversed are a tie, so the object is read", effectOf(status(recon.EffectFailed)), effectOf(status(recon.Reversed)), false, at0.Add(1),
 			effectOf(status(recon.EffectFailed), doubt), true, []string{"status"}},
 		{"an event of another amount is kept beside", effectOf(), effectOf(amount(100)), false, at0.Add(1), effectOf(doubt), true, []string{"amount"}},
