@@ -30,13 +30,34 @@ const (
 	badReads                       // some reads at the card provider go wrong
 	deaf                           // nobody answers where events are posted
 	death                          // the product's next run dies at a statement
-	otherPolicy                    // a policy is changed
+	otherPolicy                    // the policies are changed, and back again
 	halfLists                      // lists at the card provider break off after their first page
 	slackDown                      // the workspace loses requests and answers, and limits
 )
 
 func (k troubleKind) String() string {
 	return [...]string{"card provider down", "bank down", "bad reads", "endpoint away", "death of the product", "policy changed", "lists break off", "Slack away"}[k]
+}
+
+// otherPolicies are those that may come into force while operations are open.
+var otherPolicies = []struct {
+	name   string
+	change func(*recon.Policy)
+}{
+	{"slower, with short leases", func(p *recon.Policy) {
+		p.UnresolvedAfter = recon.Duration(30 * time.Minute)
+		p.Absence = recon.AbsencePolicy{Looks: 4, Over: recon.Duration(30 * time.Minute)}
+		p.LeaseMax = recon.Duration(30 * time.Second)
+	}},
+	{"nothing is repeated or released", func(p *recon.Policy) { p.Repeat, p.OnAbsent = recon.RepeatNever, recon.AbsentMissing }},
+	{"refunds are released", func(p *recon.Policy) {
+		if p.Action == refundCreate {
+			p.OnAbsent = recon.AbsentRelease
+		}
+	}},
+	{"two looks are enough", func(p *recon.Policy) {
+		p.Absence = recon.AbsencePolicy{Looks: 2, Over: recon.Duration(5 * time.Minute)}
+	}},
 }
 
 // drawTroubles draws what befalls a world, most of it about when agents are busy.
@@ -66,7 +87,7 @@ func drawTroubles(rng *rand.Rand, n nature, busy []time.Duration) []trouble {
 		add(death, within(0, 6*day), 0)
 	}
 	if rng.IntN(2) == 0 {
-		add(otherPolicy, about(), 0)
+		add(otherPolicy, about(), within(10*time.Minute, 3*day))
 	}
 	if rng.IntN(2) == 0 {
 		add(halfLists, about(), within(time.Hour, 12*time.Hour))
@@ -127,11 +148,10 @@ func (t trouble) happen(ctx context.Context, w *World) error {
 		}
 		w.agenda.Plan(now.Add(t.long), func() error { w.slack.Mend(); return nil })
 	case otherPolicy:
-		return w.applyPolicies(ctx, func(p *recon.Policy) {
-			p.UnresolvedAfter = recon.Duration(30 * time.Minute)
-			p.Absence = recon.AbsencePolicy{Looks: 4, Over: recon.Duration(30 * time.Minute)}
-			p.LeaseMax = recon.Duration(30 * time.Second)
-		})
+		other := otherPolicies[t.size%len(otherPolicies)]
+		w.tally.fault("policy changed: " + other.name)
+		w.agenda.Plan(now.Add(t.long), func() error { return w.applyPolicies(ctx, func(*recon.Policy) {}) })
+		return w.applyPolicies(ctx, other.change)
 	}
 	return nil
 }
