@@ -213,7 +213,7 @@ func (l *Ledger) AuditTotals(ctx context.Context, s AuditScope, each func(parent
 // A finding that no operation's judgement ends is over when what it tells is no longer
 // so: an orphan that belongs to somebody or came to nothing, operations of which at most
 // one still has an effect, and what keeps failing and parents' totals that were looked at
-// and not found again.
+// and not found again. A total that no effect tells any more was not looked at.
 const auditOverSQL = `
 SELECT f.fingerprint FROM reconciler.findings f
 JOIN reconciler.effects e ON e.tenant = $1 AND e.id = f.effect_ids[1] AND e.source = $2
@@ -228,7 +228,9 @@ WHERE f.tenant = $1 AND f.source = $2 AND f.kind = 'duplicate' AND f.certainty =
 UNION ALL
 SELECT f.fingerprint FROM reconciler.findings f
 WHERE f.tenant = $1 AND f.source = $2 AND f.state NOT IN ('settled', 'ended') AND f.fingerprint <> ALL ($3::text[])
-	AND (f.kind = 'failing' OR f.kind = 'mismatch' AND ` + ofParent + `)
+	AND (f.kind = 'failing' OR f.kind = 'mismatch' AND ` + ofParent + ` AND EXISTS (SELECT FROM reconciler.effects c
+		JOIN reconciler.effects e ON e.tenant = $1 AND e.source = c.source AND e.account = c.account AND e.mode = c.mode AND e.parent = c.parent
+		WHERE c.tenant = $1 AND c.source = $2 AND c.id = ANY (f.effect_ids) AND e.parent_total IS NOT NULL))
 ORDER BY 1`
 
 // ofParent says that a mismatch is of a parent's total and not of an operation.

@@ -89,6 +89,32 @@ func TestAParentsTotalIsOverWhenItFitsWhereverItStands(t *testing.T) {
 	}
 }
 
+// A total that nobody tells any more fits nothing: whoever may not read charges any longer,
+// say, did not see that all is well.
+func TestAParentsTotalIsNotOverWhenNobodyTellsIt(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	all := &listed{name: testSource, sheet: s.sweep.Source.Sheet(), page: 10}
+	all.places = all.sheet.Accounts
+	one := refundAt("re_1", recon.Completed, monday)
+	both := int64(900)
+	one.ParentTotal = &both
+	all.effects = append(all.effects, one)
+	s.sweep.Source = all
+	s.pass(3 * time.Hour)
+	s.audit(s.since())
+	all.effects[0].ParentTotal = nil
+	s.audit(s.since())
+	if f := s.one(recon.FindMismatch); !f.Open() {
+		t.Fatalf("the total was not seen: %+v", f)
+	}
+	all.effects[0].ParentTotal = &one.Money.Minor
+	s.audit(s.since())
+	if f := s.one(recon.FindMismatch); f.State != recon.FindingEnded {
+		t.Errorf("the total fits: %+v", f)
+	}
+}
+
 // What still differs with other effects is another finding; the old one is over.
 func TestAParentsTotalThatDiffersOtherwiseIsToldAnew(t *testing.T) {
 	t.Parallel()
