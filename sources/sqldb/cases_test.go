@@ -273,8 +273,8 @@ func FuzzNamesAndValues(f *testing.F) {
 	s := newShop(f, srv, nil)
 	s.pay(f, "op-1")
 	f.Fuzz(func(t *testing.T, text string) {
-		if strings.ContainsRune(text, 0) || !utf8Valid(text) {
-			return // no configuration and no operation can hold it
+		if text == "" || strings.ContainsRune(text, 0) || !utf8Valid(text) {
+			return // nothing is no name, and no configuration and no operation can hold the others
 		}
 		harmless(t, s, text)
 	})
