@@ -2,13 +2,14 @@ package examples_test
 
 import (
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/seed-1c4f4dc2/reconciler/internal/loopback"
 )
 
 // The session of the README: two lost answers, an export, and the daemon closes what the
@@ -20,7 +21,7 @@ func TestTheDaemonCanBeTriedWithoutAnAccount(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	given := strings.NewReplacer("127.0.0.1:8080", freeAddress(t), "127.0.0.1:9464", freeAddress(t), "out: trial-reports", "out: "+t.TempDir())
+	given := strings.NewReplacer("127.0.0.1:8080", loopback.FreeAddress(t), "127.0.0.1:9464", loopback.FreeAddress(t), "out: trial-reports", "out: "+t.TempDir())
 	if err := os.WriteFile(config, []byte(given.Replace(string(text))), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -47,15 +48,4 @@ func TestTheDaemonCanBeTriedWithoutAnAccount(t *testing.T) {
 	if err := daemon.Wait(); daemon.ProcessState.ExitCode() != 0 {
 		t.Errorf("the daemon ended with %v", err)
 	}
-}
-
-// freeAddress is one of this machine that nobody listens on.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"strings"
@@ -97,15 +96,4 @@ func (p *program) peak() float64 {
 	}
 	p.Fatalf("no VmHWM in:\n%s", text)
 	return 0
-}
-
-// freeAddress is a free address of loopback.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }

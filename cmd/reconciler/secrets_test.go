@@ -34,6 +34,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/config"
 	"github.com/seed-1c4f4dc2/reconciler/daemon"
 	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
+	"github.com/seed-1c4f4dc2/reconciler/internal/loopback"
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi/httpapitest"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
@@ -188,7 +189,7 @@ type stand struct {
 
 func newStand(t *testing.T) *stand {
 	t.Helper()
-	s := &stand{T: t, dir: t.TempDir(), admin: pgtest.URL(t), public: freeAddress(t), private: freeAddress(t), told: told{all: map[string]string{}}}
+	s := &stand{T: t, dir: t.TempDir(), admin: pgtest.URL(t), public: loopback.FreeAddress(t), private: loopback.FreeAddress(t), told: told{all: map[string]string{}}}
 	role := "secret_" + strings.ToLower(rand.Text()[:12])
 	s.sql(`CREATE ROLE ` + role + ` LOGIN PASSWORD '` + markDB + `' IN ROLE reconciler_daemon`)
 	t.Cleanup(func() { s.sql(`DROP ROLE ` + role) })

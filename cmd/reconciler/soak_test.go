@@ -26,6 +26,7 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/escalation/slack/slacktest"
 	"github.com/seed-1c4f4dc2/reconciler/internal/localpg"
+	"github.com/seed-1c4f4dc2/reconciler/internal/loopback"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/migrations"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -158,7 +159,7 @@ func newSoak(t *testing.T, whole bool) *soak {
 // newReplica writes the configuration of one replica. They differ in their addresses alone.
 func (s *soak) newReplica(n int) *replica {
 	s.Helper()
-	public, private := freeAddress(s.T), freeAddress(s.T)
+	public, private := loopback.FreeAddress(s.T), loopback.FreeAddress(s.T)
 	var text strings.Builder
 	fmt.Fprintf(&text, "database: {url: %q}\nlisten: {public: %q, private: %q}\nschedule: {audit: off}\nsources:\n", s.url, public, private)
 	for i, stripe := range s.stripes {

@@ -20,6 +20,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/stripe/stripe-go/v82/webhook"
 
+	"github.com/seed-1c4f4dc2/reconciler/internal/loopback"
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
@@ -37,7 +38,7 @@ type served struct {
 
 func serve(t *testing.T) *served {
 	t.Helper()
-	s := &served{url: pgtest.URL(t), public: freeAddress(t), private: freeAddress(t)}
+	s := &served{url: pgtest.URL(t), public: loopback.FreeAddress(t), private: loopback.FreeAddress(t)}
 	var err error
 	s.stripe, err = stripetest.Start(stripetest.Options{
 		Now: time.Now, Seed: 1, Accounts: []stripetest.Account{{ID: "acct_1", Mode: "live", Key: "sk_live_TESTONLY"}},

@@ -13,6 +13,7 @@ import (
 	"github.com/goccy/go-yaml"
 	"github.com/jackc/pgx/v5"
 
+	"github.com/seed-1c4f4dc2/reconciler/internal/loopback"
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
@@ -40,7 +41,7 @@ type installation struct {
 
 func install(t *testing.T) *installation {
 	t.Helper()
-	i := &installation{T: t, dir: t.TempDir(), database: pgtest.URL(t), private: freeAddress(t), told: newReceiver(t)}
+	i := &installation{T: t, dir: t.TempDir(), database: pgtest.URL(t), private: loopback.FreeAddress(t), told: newReceiver(t)}
 	i.binary = filepath.Join(i.dir, "reconciler")
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", i.binary, "./cmd/reconciler")
 	build.Dir = "../.." // the product's own module
@@ -65,7 +66,7 @@ actions:
 escalation:
   destinations:
     - {name: pager, kind: webhook, settings: {url: %q, secret: "${TEST_SECRET}"}}
-`, freeAddress(t), i.private, account, i.stripe.URL(), marker, i.told.URL))
+`, loopback.FreeAddress(t), i.private, account, i.stripe.URL(), marker, i.told.URL))
 	return i
 }
 
@@ -106,8 +107,8 @@ groups:
     rules:
       - {record: "reconciler:oldest_unknown_warning:seconds", expr: vector(3), labels: {source: stripe-main, action: refund.create}}
 `)
-	i.prom = server{freeAddress(i.T)}
-	alertmanager := freeAddress(i.T)
+	i.prom = server{loopback.FreeAddress(i.T)}
+	alertmanager := loopback.FreeAddress(i.T)
 	am := run(i.T, nil, "prometheus-alertmanager", "--config.file="+write(i.T, i.dir, "alertmanager.yml", fmt.Sprintf(`
 route: {receiver: test, group_by: [alertname], group_wait: 0s, group_interval: 1s, repeat_interval: 1h}
 receivers: [{name: test, webhook_configs: [{url: %q, send_resolved: true}]}]

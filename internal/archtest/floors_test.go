@@ -56,6 +56,7 @@ var floors = []struct {
 	{"sources/sourcetest", harness},
 	{"internal/archtest", harness},
 	{"internal/breaker", harness},
+	{"internal/loopback", harness},
 	{"internal/pgtest", harness},
 }
 

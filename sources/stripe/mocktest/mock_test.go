@@ -20,6 +20,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-1c4f4dc2/reconciler/internal/loopback"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
@@ -356,7 +357,7 @@ func startMock(t *testing.T) string {
 		t.Fatalf("build stripe-mock: %v\n%s", err, said.String())
 	}
 	binary := strings.TrimSpace(string(out))
-	plain, secure := freePort(t), freePort(t)
+	plain, secure := loopback.FreeAddress(t), loopback.FreeAddress(t)
 	cmd := exec.Command(binary, "-http-addr", plain, "-https-addr", secure)
 	var log strings.Builder
 	cmd.Stdout, cmd.Stderr = &log, &log
@@ -377,14 +378,4 @@ func startMock(t *testing.T) string {
 	}
 	t.Fatalf("stripe-mock did not open %s within 30 s; it said: %s", plain, log.String())
 	return ""
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
 }
