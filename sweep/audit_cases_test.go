@@ -117,8 +117,7 @@ func TestB19_AnObjectAtTheEdgeThatBecameVisibleLateIsFoundByTheNextAudit(t *test
 func TestB20_AListThatBrokeOffGoesOnAtItsCursorAndFlagsNothing(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	all := &listed{name: testSource, sheet: s.sweep.Source.Sheet(), page: 10}
-	all.places = all.sheet.Accounts
+	all := s.lists()
 	for n := range 60 {
 		i := refund(n)
 		s.open(i)
@@ -130,7 +129,6 @@ func TestB20_AListThatBrokeOffGoesOnAtItsCursorAndFlagsNothing(t *testing.T) {
 			CreatedAt: monday.Add(time.Duration(n) * time.Second),
 		})
 	}
-	s.sweep.Source = all
 	s.pass(time.Hour)
 	all.fail = func(page int) string { // pages 1 to 3 are read, and then it is too much
 		if page > 3 {

@@ -16,6 +16,14 @@ func refundAt(id string, status recon.EffectStatus, at time.Time) recon.Effect {
 	}
 }
 
+// lists makes the source one that lists effects, of which there are none yet.
+func (s *stand) lists() *listed {
+	all := &listed{name: testSource, sheet: s.sweep.Source.Sheet(), page: 10}
+	all.places = all.sheet.Accounts
+	s.sweep.Source = all
+	return all
+}
+
 // one gives the only finding of a kind, in whatever state.
 func (s *stand) one(kind recon.FindingKind) recon.Finding {
 	s.Helper()
@@ -29,14 +37,12 @@ func (s *stand) one(kind recon.FindingKind) recon.Finding {
 func TestWhatKeepsFailingIsOverWhenNothingFailedForAMonth(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	all := &listed{name: testSource, sheet: s.sweep.Source.Sheet(), page: 10}
-	all.places = all.sheet.Accounts
+	all := s.lists()
 	for n := range 3 {
 		e := refundAt(fmt.Sprintf("re_%d", n), recon.EffectFailed, monday.Add(time.Duration(n)*24*time.Hour))
 		e.Target = "order:9"
 		all.effects = append(all.effects, e)
 	}
-	s.sweep.Source = all
 	s.pass(3 * 24 * time.Hour)
 	s.audit(s.since())
 	if f := s.one(recon.FindFailing); !f.Open() {
@@ -65,13 +71,11 @@ func TestWhatKeepsFailingIsOverWhenNothingFailedForAMonth(t *testing.T) {
 func TestAParentsTotalIsOverWhenItFitsWhereverItStands(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	all := &listed{name: testSource, sheet: s.sweep.Source.Sheet(), page: 10}
-	all.places = all.sheet.Accounts
+	all := s.lists()
 	first, second := refundAt("re_1", recon.Completed, monday), refundAt("re_2", recon.Completed, monday.Add(time.Minute))
 	both := int64(900)
 	first.ParentTotal = &both
 	all.effects = append(all.effects, first)
-	s.sweep.Source = all
 	s.pass(3 * time.Hour)
 	s.audit(s.since())
 	if f := s.one(recon.FindMismatch); !f.Open() || len(f.Operations) != 0 {
@@ -94,13 +98,11 @@ func TestAParentsTotalIsOverWhenItFitsWhereverItStands(t *testing.T) {
 func TestAParentsTotalIsNotOverWhenNobodyTellsIt(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	all := &listed{name: testSource, sheet: s.sweep.Source.Sheet(), page: 10}
-	all.places = all.sheet.Accounts
+	all := s.lists()
 	one := refundAt("re_1", recon.Completed, monday)
 	both := int64(900)
 	one.ParentTotal = &both
 	all.effects = append(all.effects, one)
-	s.sweep.Source = all
 	s.pass(3 * time.Hour)
 	s.audit(s.since())
 	all.effects[0].ParentTotal = nil
@@ -119,13 +121,11 @@ func TestAParentsTotalIsNotOverWhenNobodyTellsIt(t *testing.T) {
 func TestAParentsTotalThatDiffersOtherwiseIsToldAnew(t *testing.T) {
 	t.Parallel()
 	s := newStand(t)
-	all := &listed{name: testSource, sheet: s.sweep.Source.Sheet(), page: 10}
-	all.places = all.sheet.Accounts
+	all := s.lists()
 	first, second := refundAt("re_1", recon.Completed, monday), refundAt("re_2", recon.Completed, monday.Add(time.Minute))
 	total := int64(2000)
 	first.ParentTotal = &total
 	all.effects = append(all.effects, first)
-	s.sweep.Source = all
 	s.pass(3 * time.Hour)
 	s.audit(s.since())
 	all.effects = append(all.effects, second)
