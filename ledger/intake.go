@@ -10,8 +10,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
 
-//go:embed sql/appeared.sql
-var appearedSQL string
+const appearedSQL = `SELECT reconciler.appeared($1, $2, $3)`
 
 // Appeared gives the operations that were opened or whose attempt was finished at or
 // after since and that an effect without owner names: it came before them. Those whose

@@ -36,8 +36,8 @@ var grants = map[string][]string{
 	daemonRole: {
 		`GRANT USAGE ON SCHEMA reconciler TO reconciler_daemon`,
 		`GRANT EXECUTE ON FUNCTION reconciler.open_operation(jsonb), reconciler.claim_operation(jsonb),
-			reconciler.finish_attempt(jsonb), reconciler.act(jsonb), reconciler.approve(jsonb), reconciler.clock()
-			TO reconciler_daemon`,
+			reconciler.finish_attempt(jsonb), reconciler.act(jsonb), reconciler.approve(jsonb), reconciler.clock(),
+			reconciler.appeared(text, timestamptz, integer) TO reconciler_daemon`,
 		`GRANT EXECUTE ON FUNCTION reconciler.receive_events(text, text[], text[], text[], text[], text[], text[], text[], text[],
 			boolean[], integer[], timestamptz[], timestamptz[], bytea[], bytea[], bytea[]) TO reconciler_daemon`,
 		`GRANT SELECT ON ALL TABLES IN SCHEMA reconciler TO reconciler_daemon`,

@@ -95,6 +95,7 @@ tally_marks                   -      -     siu    s      s        s
 wanted                        -      -     siud   s      s        s
 
 act(input jsonb)              -      -     x      -      x        -
+appeared(my_tenant text, since timestamp with time zone, most i - - x - - -
 approve(input jsonb)          -      -     x      -      -        x
 claim_operation(input jsonb)  -      x     x      -      -        -
 clock()                       -      -     x      x      x        x
