@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"slices"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/config"
@@ -36,7 +35,6 @@ type office struct {
 
 // standing is a message with buttons, and the version of its finding that it shows.
 type standing struct {
-	finding ledger.FindingRow // as it was this morning
 	message slacktest.Message
 	version int64
 }
@@ -98,14 +96,14 @@ func (w *World) takeClicks(log *slog.Logger) error {
 // lookAtSlack has people see what stands in the channel of what is open.
 func (w *World) lookAtSlack(open []ledger.FindingRow) {
 	w.buttons = map[string]standing{}
-	rows := map[string]ledger.FindingRow{}
+	opened := map[string]bool{}
 	for _, f := range open {
-		rows[f.ID] = f
+		opened[f.ID] = true
 	}
 	for _, m := range w.slack.Messages(destination) {
 		var b slack.Button
-		if json.Unmarshal([]byte(m.Value(string(recon.Acknowledge))), &b) == nil && rows[b.Finding].ID != "" {
-			w.buttons[b.Finding] = standing{rows[b.Finding], m, b.Version}
+		if json.Unmarshal([]byte(m.Value(string(recon.Acknowledge))), &b) == nil && opened[b.Finding] {
+			w.buttons[b.Finding] = standing{m, b.Version}
 		}
 	}
 }
@@ -123,14 +121,14 @@ func (w *World) byClick(ctx context.Context, who string, a ledger.PersonAction) 
 	if value == "" {
 		return ledger.PersonAnswer{}, false, nil
 	}
-	before, err := w.row(ctx, at.finding)
+	before, err := w.ledger.Finding(ctx, a.Finding)
 	if err != nil {
 		return ledger.PersonAnswer{}, true, err
 	}
 	if err := w.click(ctx, slacktest.Press{By: members[who], Channel: destination, TS: at.message.TS, Action: string(a.Verb), Value: value}, a); err != nil {
 		return ledger.PersonAnswer{}, true, err
 	}
-	after, err := w.row(ctx, at.finding)
+	after, err := w.ledger.Finding(ctx, a.Finding)
 	if before.Version != at.version {
 		w.tally.fault("click on an outdated message")
 		if after.Version != before.Version {
@@ -181,23 +179,6 @@ func (w *World) click(ctx context.Context, p slacktest.Press, a ledger.PersonAct
 		return err
 	}
 	return w.post(ctx, a.Finding, body, true)
-}
-
-// row is a finding as it stands now.
-func (w *World) row(ctx context.Context, f ledger.FindingRow) (ledger.FindingRow, error) {
-	filter := ledger.FindingFilter{Source: f.Source, Kinds: []recon.FindingKind{f.Kind}, Limit: 10_000}
-	if len(f.Operations) > 0 {
-		filter.Operation = f.Operations[0]
-	}
-	rows, err := w.ledger.Findings(ctx, filter)
-	if err != nil {
-		return f, err
-	}
-	at := slices.IndexFunc(rows, func(r ledger.FindingRow) bool { return r.ID == f.ID })
-	if at < 0 {
-		return f, fmt.Errorf("finding %s is listed no more", f.ID)
-	}
-	return rows[at], nil
 }
 
 // entry is what a person writes into a form.
