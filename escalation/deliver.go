@@ -79,6 +79,10 @@ func (d *Deliverer) Pass(ctx context.Context) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("read due notices: %w", err)
 	}
+	told, err := d.told(ctx, due)
+	if err != nil {
+		return 0, err
+	}
 	byPlace := map[string][]recon.Notice{}
 	lanes := map[string]*lane{}
 	for _, n := range due {
@@ -90,7 +94,7 @@ func (d *Deliverer) Pass(ctx context.Context) (int, error) {
 	for _, notices := range byPlace {
 		g.Go(func() error {
 			for _, n := range notices {
-				if err := lanes[n.Destination].one(ctx, n); err != nil {
+				if err := lanes[n.Destination].one(ctx, n, told); err != nil {
 					return err
 				}
 			}
@@ -116,8 +120,28 @@ func (d *Deliverer) lane(name string) *lane {
 // digestSpan is how far a digest looks back.
 const digestSpan = 24 * time.Hour
 
-// message reads what a notice shows.
-func (d *Deliverer) message(ctx context.Context, n recon.Notice) (Message, error) {
+// told reads at once what the notices about findings show. Who claims one says which
+// version of the finding was read: what changes before its turn comes is read again by the
+// next pass.
+func (d *Deliverer) told(ctx context.Context, due []recon.Notice) (map[string]recon.Told, error) {
+	var findings []string
+	for _, n := range due {
+		if n.Finding != "" && !slices.Contains(findings, n.Finding) {
+			findings = append(findings, n.Finding)
+		}
+	}
+	if len(findings) == 0 {
+		return nil, nil
+	}
+	told, err := d.Stories.Told(ctx, findings)
+	if err != nil {
+		return nil, fmt.Errorf("read what %d findings tell: %w", len(findings), err)
+	}
+	return told, nil
+}
+
+// message makes what a notice shows, and reads it where it is not about a finding.
+func (d *Deliverer) message(ctx context.Context, n recon.Notice, told map[string]recon.Told) (Message, error) {
 	now := d.Now()
 	m := Message{
 		Notice: n.ID, Edition: n.Edition, Act: n.Act, Step: n.Step, Reason: Reason(n.Reason),
@@ -139,10 +163,13 @@ func (d *Deliverer) message(ctx context.Context, n recon.Notice) (Message, error
 		m.Report = &r
 		return m, err
 	}
-	t, err := d.Stories.Told(ctx, n.Finding)
+	t, ok := told[n.Finding]
+	if !ok {
+		return m, fmt.Errorf("finding %s is not there", n.Finding)
+	}
 	m.About, m.Story, m.Assignee, m.PausedUntil, m.Proposal = t.Finding, t.Story, t.Assignee, t.PausedUntil, t.Proposal
 	m.Next = upcoming(t.Alarm, d.Policy, now)
-	return m, err
+	return m, nil
 }
 
 func (d *Deliverer) pause(ctx context.Context, wait time.Duration) error {

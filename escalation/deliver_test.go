@@ -1,6 +1,7 @@
 package escalation_test
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"strings"
@@ -141,7 +142,7 @@ func TestAPostThatNobodyRecordedIsFoundByTheNextProcess(t *testing.T) {
 	}
 	// This process claims and posts, and is killed before it can record.
 	now := s.clock.now()
-	if ok, err := s.led.ClaimNotice(t.Context(), due[0].ID, now, now.Add(2*time.Minute)); err != nil || !ok {
+	if ok, err := s.led.ClaimNotice(t.Context(), due[0].ID, s.story(o.ID).Findings[0].Version, now, now.Add(2*time.Minute)); err != nil || !ok {
 		t.Fatalf("claim: %v, %v", ok, err)
 	}
 	m := escalation.Message{Notice: due[0].ID, Act: recon.ActTell, About: f, Story: s.story(o.ID), Now: now}
@@ -268,6 +269,30 @@ func TestAFindingThatEndedBeforeItWasToldIsToldAsEnded(t *testing.T) {
 		t.Errorf("got %+v, want one message that says that it ended", all)
 	}
 	want(t, "oldest undelivered", s.snapshot().OldestNotice.IsZero(), true)
+}
+
+// What a pass shows is read at its beginning, and a pass of many messages takes a while.
+func TestAFindingThatEndsWhileAnotherIsToldIsToldAsEnded(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.unresolved("1")
+	o, f := s.unresolved("2")
+	var once sync.Once
+	s.deliver.Pause = func(ctx context.Context, d time.Duration) error { // before the second message
+		once.Do(func() { s.pass(o.ID, nil, f) })
+		return s.clock.wait(ctx, d)
+	}
+	s.run()
+	if all := s.slack.Messages(channel); len(all) != 1 || strings.Contains(all[0].Plain(), "order:2") {
+		t.Fatalf("got %+v, want the message of the first alone", all)
+	}
+	s.after(time.Second)
+	if all := s.slack.Messages(channel); len(all) != 2 || !strings.Contains(all[1].Plain(), "Ended") {
+		t.Errorf("got %+v, want a second message that says that it ended", all)
+	}
+	want(t, "posts", s.calls("chat.postMessage"), "ok ok")
+	s.after(time.Minute)
+	want(t, "undelivered", s.snapshot().OldestNotice.IsZero(), true)
 }
 
 func TestANewFindingOfAnOperationHasAMessageOfItsOwn(t *testing.T) {

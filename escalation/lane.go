@@ -60,19 +60,19 @@ func (d *Deliverer) paceOf(name string) *rate.Limiter {
 }
 
 // one claims a notice, delivers it and records how it went.
-func (l *lane) one(ctx context.Context, n recon.Notice) error {
+func (l *lane) one(ctx context.Context, n recon.Notice, told map[string]recon.Told) error {
 	held := l.Now().Before(l.last.hold)
 	if !held {
 		if err := l.wait(ctx); err != nil {
 			return err
 		}
 	}
-	m, err := l.message(ctx, n)
+	m, err := l.message(ctx, n, told)
 	if err != nil {
 		return fmt.Errorf("read what notice %s tells: %w", n.ID, err)
 	}
 	now := l.Now()
-	ok, err := l.Outbox.ClaimNotice(ctx, n.ID, now, now.Add(claim))
+	ok, err := l.Outbox.ClaimNotice(ctx, n.ID, m.About.Version, now, now.Add(claim))
 	if err != nil {
 		return fmt.Errorf("claim notice %s: %w", n.ID, err)
 	}

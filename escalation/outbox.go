@@ -18,17 +18,19 @@ type Outbox interface {
 	// and one subject's steps come in their order.
 	DueNotices(ctx context.Context, now time.Time, limit int) ([]recon.Notice, error)
 	// ClaimNotice takes the right to send one notice until a time, by one atomic change
-	// committed before the request is made; false when another has it or it is done.
-	ClaimNotice(ctx context.Context, id string, now, until time.Time) (bool, error)
+	// committed before the request is made; false when another has it or it is done, or
+	// when its finding is no longer at the version that was read.
+	ClaimNotice(ctx context.Context, id string, version int64, now, until time.Time) (bool, error)
 	// SettleNotice records how the try of an edition went and gives the claim back. A
 	// newer edition that was asked for meanwhile stays due.
 	SettleNotice(ctx context.Context, id string, edition int, d recon.Delivery, now time.Time) error
 }
 
-// Stories reads what a message shows, at the time when it is sent. The ledger
-// implements it.
+// Stories reads what messages show, after it was read that they are due, so that no
+// edition is delivered with less than it was asked for. The ledger implements it.
 type Stories interface {
-	Told(ctx context.Context, finding string) (recon.Told, error)
+	// Told gives what is to be told of those of the findings that are there.
+	Told(ctx context.Context, findings []string) (map[string]recon.Told, error)
 	Incident(ctx context.Context, id string, now time.Time) (recon.Incident, error)
 	Digest(ctx context.Context, from, now time.Time) (recon.Digest, error)
 	DayReport(ctx context.Context, day string) (recon.DayReport, error)

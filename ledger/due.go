@@ -192,7 +192,7 @@ func (l *Ledger) policiesIn(ctx context.Context, q querier, actions []string, ve
 	return active, all, err
 }
 
-func keys[K comparable](m map[K]bool) []K {
+func keys[K comparable, V any](m map[K]V) []K {
 	out := make([]K, 0, len(m))
 	for k := range m {
 		out = append(out, k)

@@ -44,14 +44,17 @@ const claimNoticeSQL = `
 UPDATE reconciler.notices n
 SET claimed_until = $4, attempts = n.attempts + 1, first_try_at = coalesce(n.first_try_at, $3), outcome_unknown = true
 WHERE n.tenant = $1 AND n.notice_id = $2 AND n.state <> 'delivered' AND n.due_at <= $3
-	AND (n.claimed_until IS NULL OR n.claimed_until <= $3)`
+	AND (n.claimed_until IS NULL OR n.claimed_until <= $3)
+	AND (n.finding_id IS NULL
+		OR $5 = (SELECT f.version FROM reconciler.findings f WHERE f.tenant = $1 AND f.finding_id = n.finding_id))`
 
-// ClaimNotice takes the right to send one notice until a time; false when another
-// has it, or it is done, or its next try is later.
-func (l *Ledger) ClaimNotice(ctx context.Context, id string, now, until time.Time) (bool, error) {
+// ClaimNotice takes the right to send one notice until a time; false when another has it,
+// or it is done, or its next try is later, or its finding is at another version than this
+// one, which the message shows.
+func (l *Ledger) ClaimNotice(ctx context.Context, id string, version int64, now, until time.Time) (bool, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	tag, err := l.pool.Exec(ctx, claimNoticeSQL, l.tenant, id, stored(now), stored(until))
+	tag, err := l.pool.Exec(ctx, claimNoticeSQL, l.tenant, id, stored(now), stored(until), version)
 	return err == nil && tag.RowsAffected() == 1, l.fault("claim a notice", err)
 }
 
@@ -102,16 +105,39 @@ func (l *Ledger) SettleNotice(ctx context.Context, id string, edition int, d rec
 	return l.fault("record a notice", err)
 }
 
-// Told tells what a message about a finding shows (*NotFoundError).
-func (l *Ledger) Told(ctx context.Context, finding string) (recon.Told, error) {
-	s, err := l.FindingStory(ctx, finding)
+// Told tells what messages about findings show, by the finding's id, as of one moment. Those
+// that are not there are left out.
+func (l *Ledger) Told(ctx context.Context, findings []string) (map[string]recon.Told, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	var list []FindingStory
+	var alarms []recon.Alarm
+	err := l.atOnce(ctx, func(tx pgx.Tx) (err error) {
+		var beside pgx.Batch
+		beside.Queue(alarmsByIDSQL, l.tenant, findings).Query(fills(&alarms, scanAlarm))
+		list, err = l.findingStories(ctx, tx, findings, 1, &beside)
+		return err
+	})
 	if err != nil {
-		return recon.Told{}, err
+		return nil, l.fault("read what messages show", err)
 	}
-	t := recon.Told{Finding: s.Finding, Assignee: s.Assignee, PausedUntil: s.SnoozedUntil, Proposal: s.Proposal}
-	if t.Alarm, err = l.alarm(ctx, finding); err != nil {
-		return recon.Told{}, err
+	told := make(map[string]recon.Told, len(list))
+	for _, s := range list {
+		if told[s.ID], err = l.told(ctx, s); err != nil {
+			return nil, err
+		}
 	}
+	for _, a := range alarms {
+		t := told[a.Finding.ID]
+		t.Alarm = a
+		told[a.Finding.ID] = t
+	}
+	return told, nil
+}
+
+// told is what a message shows of a finding's story.
+func (l *Ledger) told(ctx context.Context, s FindingStory) (t recon.Told, err error) {
+	t = recon.Told{Finding: s.Finding, Assignee: s.Assignee, PausedUntil: s.SnoozedUntil, Proposal: s.Proposal}
 	if t.PausedUntil.IsZero() {
 		t.PausedUntil = s.AcknowledgedUntil
 	}

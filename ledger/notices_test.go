@@ -97,7 +97,9 @@ func (x *outbox) dueAt(now time.Time) []recon.Notice {
 
 func (x *outbox) claim(id string, now time.Time) bool {
 	x.Helper()
-	ok, err := x.led.ClaimNotice(x.Context(), id, now, now.Add(time.Minute))
+	version := one[int64](x.world, `SELECT coalesce(max(f.version), 0) FROM reconciler.notices n
+		JOIN reconciler.findings f ON f.finding_id = n.finding_id WHERE n.notice_id = $1`, id)
+	ok, err := x.led.ClaimNotice(x.Context(), id, version, now, now.Add(time.Minute))
 	if err != nil {
 		x.Fatal(err)
 	}

@@ -61,18 +61,22 @@ const (
 	findingSQL = `
 SELECT ` + listFindingColumns + `
 FROM reconciler.findings f
-WHERE f.tenant = $1 AND f.finding_id = $2`
+WHERE f.tenant = $1 AND f.finding_id = ANY ($2::text[])`
 
+	// LATERAL makes each an index probe, also where the table has no statistics yet.
 	namedEffectsSQL = `
 SELECT ` + effectColumns + `
-FROM reconciler.effects e
-WHERE e.tenant = $1 AND e.id = ANY ($2::text[])
+FROM unnest($2::text[]) AS i (id)
+CROSS JOIN LATERAL (
+	SELECT e.* FROM reconciler.effects e WHERE e.tenant = $1 AND e.id = i.id
+	ORDER BY e.created_at
+) e
 ORDER BY e.created_at, e.system, e.account, e.mode, e.id`
 
 	personActsSQL = `
-SELECT a.at, a.person, a.verb, a.details
+SELECT a.finding_id, a.at, a.person, a.verb, a.details
 FROM reconciler.person_actions a
-WHERE a.tenant = $1 AND a.finding_id = $2
+WHERE a.tenant = $1 AND a.finding_id = ANY ($2::text[])
 ORDER BY a.at, a.action_key`
 )
 
@@ -80,17 +84,12 @@ ORDER BY a.at, a.action_key`
 func (l *Ledger) Finding(ctx context.Context, id string) (FindingRow, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	row, err := l.findingOf(ctx, l.pool, id)
-	return row, l.fault("read finding "+id, err)
-}
-
-func (l *Ledger) findingOf(ctx context.Context, q querier, id string) (FindingRow, error) {
-	rows, err := collect(ctx, q, scanFindingRow, findingSQL, l.tenant, id)
+	rows, err := collect(ctx, l.pool, scanFindingRow, findingSQL, l.tenant, []string{id})
 	if err == nil && len(rows) == 0 {
 		err = &NotFoundError{What: "finding", ID: id}
 	}
 	if err != nil {
-		return FindingRow{}, err
+		return FindingRow{}, l.fault("read finding "+id, err)
 	}
 	return rows[0], nil
 }
@@ -108,45 +107,75 @@ func (l *Ledger) EffectsByID(ctx context.Context, id string) ([]recon.Effect, er
 func (l *Ledger) FindingStory(ctx context.Context, id string) (FindingStory, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	var s FindingStory
-	err := l.atOnce(ctx, func(tx pgx.Tx) error { return l.findingStory(ctx, tx, id, &s) })
+	var list []FindingStory
+	err := l.atOnce(ctx, func(tx pgx.Tx) (err error) {
+		list, err = l.findingStories(ctx, tx, []string{id}, maxStories, &pgx.Batch{})
+		return err
+	})
+	if err == nil && len(list) == 0 {
+		err = &NotFoundError{What: "finding", ID: id}
+	}
 	if err != nil {
 		return FindingStory{}, l.fault("read finding "+id, err)
 	}
-	return s, nil
+	return list[0], nil
 }
 
-func (l *Ledger) findingStory(ctx context.Context, tx pgx.Tx, id string, s *FindingStory) (err error) {
-	if s.FindingRow, err = l.findingOf(ctx, tx, id); err != nil {
-		return err
+// findingStories tells everything about those of the findings that are there, with the
+// stories of at most so many operations of each, in three round trips. What else is to be
+// read in the second one is in the batch.
+func (l *Ledger) findingStories(ctx context.Context, tx pgx.Tx, ids []string, most int, with *pgx.Batch) ([]FindingStory, error) {
+	rows, err := collect(ctx, tx, scanFindingRow, findingSQL, l.tenant, ids)
+	if err != nil {
+		return nil, err
 	}
-	ids := make([]string, 0, len(s.FindingRow.Effects))
-	named := make(map[recon.EffectRef]bool, len(s.FindingRow.Effects))
-	for _, e := range s.FindingRow.Effects {
-		ids = append(ids, e.ID)
-		e.Source = "" // an export and an API of one provider show the same effect
-		named[e] = true
+	list := make([]FindingStory, len(rows))
+	at, ops, effectIDs := map[string]*FindingStory{}, map[recon.OperationID]bool{}, map[string]bool{}
+	for i, row := range rows {
+		list[i].FindingRow, at[row.ID] = row, &list[i]
+		for _, e := range row.Effects {
+			effectIDs[e.ID] = true
+		}
+		for _, id := range row.Operations[:min(len(row.Operations), most)] {
+			ops[id] = true
+		}
 	}
-	var beside pgx.Batch
 	var effects []recon.Effect
-	beside.Queue(namedEffectsSQL, l.tenant, ids).Query(fills(&effects, scanEffect))
-	beside.Queue(personActsSQL, l.tenant, id).Query(fills(&s.Acts, scanAct))
-	ops := s.Operations[:min(len(s.Operations), maxStories)]
-	stories := make([]recon.Story, len(ops))
-	if err := l.tellStories(ctx, tx, ops, stories, &beside); err != nil {
-		return err
+	if len(effectIDs) > 0 {
+		with.Queue(namedEffectsSQL, l.tenant, keys(effectIDs)).Query(fills(&effects, scanEffect))
 	}
-	if len(stories) > 0 {
-		s.Stories = stories
+	with.Queue(personActsSQL, l.tenant, keys(at)).Query(shares(scanAct, func(id string) *[]recon.PersonAct { return &at[id].Acts }))
+	told, err := l.tellStories(ctx, tx, keys(ops), with)
+	if err != nil {
+		return nil, err
 	}
+	for i := range list {
+		s := &list[i]
+		s.Effects = namedBy(s.FindingRow.Effects, effects)
+		for _, id := range s.Operations[:min(len(s.Operations), most)] {
+			s.Stories = append(s.Stories, *told[id])
+		}
+	}
+	return list, nil
+}
+
+// namedBy gives those of the effects that are named. An export and an API of one provider
+// show the same effect.
+func namedBy(refs []recon.EffectRef, effects []recon.Effect) []recon.Effect {
+	named := make(map[recon.EffectRef]bool, len(refs))
+	for _, r := range refs {
+		r.Source = ""
+		named[r] = true
+	}
+	var list []recon.Effect
 	for _, e := range effects {
 		ref := e.Ref()
 		ref.Source = ""
 		if named[ref] {
-			s.Effects = append(s.Effects, e)
+			list = append(list, e)
 		}
 	}
-	return nil
+	return list
 }
 
 func scanAct(row pgx.CollectableRow) (recon.PersonAct, error) {

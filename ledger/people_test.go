@@ -715,6 +715,10 @@ func TestAStoryIsReadInAFewRoundTrips(t *testing.T) {
 		ids = append(ids, w.seed(fmt.Sprint("op", n)).ID)
 	}
 	f := w.raise(recon.FindDuplicate, ids)
+	var many []string
+	for _, id := range ids {
+		many = append(many, w.raise(recon.FindUnresolved, []recon.OperationID{id}).ID)
+	}
 	for _, tt := range []struct {
 		what string
 		most int64 // begin, the finding, two for all stories, rollback
@@ -723,6 +727,10 @@ func TestAStoryIsReadInAFewRoundTrips(t *testing.T) {
 		{"a finding of five operations", 5, func() (int, error) {
 			s, err := w.led.FindingStory(t.Context(), f.ID)
 			return len(s.Stories), err
+		}},
+		{"five findings for messages", 5, func() (int, error) {
+			told, err := w.led.Told(t.Context(), many)
+			return len(told), err
 		}},
 		{"one operation", 4, func() (int, error) {
 			s, err := w.led.Story(t.Context(), ids[0])

@@ -56,30 +56,41 @@ func (l *Ledger) Operations(ctx context.Context, f OperationFilter) ([]recon.Ope
 	return ops, l.fault("list operations", err)
 }
 
+// Statements about several operations begin with the id of the one that a row is of. LATERAL
+// makes each an index probe, also where the tables have no statistics yet.
 const journalSQL = `
-SELECT j.seq, j.at, j.kind, j.body FROM reconciler.journal j
-WHERE j.tenant = $1 AND j.operation_id = $2
-ORDER BY j.seq`
+SELECT i.operation_id, j.seq, j.at, j.kind, j.body
+FROM unnest($2::text[]) AS i (operation_id)
+CROSS JOIN LATERAL (
+	SELECT j.seq, j.at, j.kind, j.body FROM reconciler.journal j
+	WHERE j.tenant = $1 AND j.operation_id = i.operation_id
+	ORDER BY j.seq
+) j
+ORDER BY i.operation_id, j.seq`
 
 // keptSQL gives whether the request is still kept, and the policy that the operation was
 // opened under, if that version is there.
 const keptSQL = `
-SELECT o.request IS NOT NULL, p.body
+SELECT o.operation_id, o.request IS NOT NULL, p.body
 FROM reconciler.operations o
 LEFT JOIN reconciler.policies p ON p.tenant = $1 AND p.action = o.action AND p.version = o.policy_version
-WHERE o.tenant = $1 AND o.operation_id = $2`
+WHERE o.tenant = $1 AND o.operation_id = ANY ($2::text[])`
 
 const ownedSQL = `
-SELECT ` + effectColumns + `
-FROM reconciler.effects e
-WHERE e.tenant = $1 AND e.owner = ANY (ARRAY[$2,
-	(SELECT o."group" FROM reconciler.operations o WHERE o.tenant = $1 AND o.operation_id = $2)])
-ORDER BY e.created_at, e.id`
+SELECT o.operation_id, ` + effectColumns + `
+FROM reconciler.operations o
+CROSS JOIN LATERAL (
+	SELECT e.* FROM reconciler.effects e WHERE e.tenant = $1 AND e.owner = o.operation_id
+	UNION ALL
+	SELECT e.* FROM reconciler.effects e WHERE e.tenant = $1 AND e.owner = o."group"
+) e
+WHERE o.tenant = $1 AND o.operation_id = ANY ($2::text[])
+ORDER BY o.operation_id, e.created_at, e.id`
 
 const findingsOfSQL = `
 SELECT ` + findingColumns + `
 FROM reconciler.findings f
-WHERE f.tenant = $1 AND f.operation_ids && ARRAY[$2::text]
+WHERE f.tenant = $1 AND f.operation_ids && $2::text[]
 ORDER BY f.opened_at, f.finding_id`
 
 const looksSQL = `
@@ -93,14 +104,15 @@ ORDER BY k.at, k.look_id`
 func (l *Ledger) Story(ctx context.Context, id recon.OperationID) (recon.Story, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
-	stories := []recon.Story{{}}
-	err := l.atOnce(ctx, func(tx pgx.Tx) error {
-		return l.tellStories(ctx, tx, []recon.OperationID{id}, stories, &pgx.Batch{})
+	var told stories
+	err := l.atOnce(ctx, func(tx pgx.Tx) (err error) {
+		told, err = l.tellStories(ctx, tx, []recon.OperationID{id}, &pgx.Batch{})
+		return err
 	})
 	if err != nil {
 		return recon.Story{}, l.fault("read operation "+string(id), err)
 	}
-	return stories[0], nil
+	return *told[id], nil
 }
 
 // atOnce lets f read as of one moment.
@@ -113,65 +125,136 @@ func (l *Ledger) atOnce(ctx context.Context, f func(pgx.Tx) error) error {
 	return f(tx)
 }
 
-// tellStories reads the stories of operations in two round trips, however many there are
-// and whatever they hold; what else is to be read in the first one is in the batch.
-func (l *Ledger) tellStories(ctx context.Context, tx pgx.Tx, ids []recon.OperationID, stories []recon.Story, with *pgx.Batch) error {
-	for i, id := range ids {
-		l.askStory(with, id, &stories[i])
+// stories are those of operations, by id.
+type stories map[recon.OperationID]*recon.Story
+
+// tellStories reads the stories of operations (*NotFoundError) in two round trips, by the
+// same statements however many there are and whatever they hold; what else is to be read in
+// the first one is in the batch.
+func (l *Ledger) tellStories(ctx context.Context, tx pgx.Tx, ids []recon.OperationID, with *pgx.Batch) (stories, error) {
+	told := make(stories, len(ids))
+	for _, id := range ids {
+		told[id] = &recon.Story{}
+	}
+	if len(ids) > 0 {
+		l.askStories(with, ids, told)
 	}
 	if err := tx.SendBatch(ctx, with).Close(); err != nil {
-		return err
+		return nil, err
+	}
+	for id, s := range told {
+		if s.Operation.ID == "" {
+			return nil, &NotFoundError{What: "operation", ID: string(id)}
+		}
 	}
 	var named pgx.Batch // what only the stories name
-	for i := range stories {
-		l.askNamed(&named, &stories[i])
-	}
+	l.askNamed(&named, told)
 	if named.Len() == 0 {
-		return nil
+		return told, nil
 	}
-	return tx.SendBatch(ctx, &named).Close()
+	return told, tx.SendBatch(ctx, &named).Close()
 }
 
-// askStory asks for everything that the operation's id alone leads to.
-func (l *Ledger) askStory(b *pgx.Batch, id recon.OperationID, s *recon.Story) {
-	b.Queue(casesSQL, l.tenant, []string{string(id)}).QueryRow(func(row pgx.Row) error {
+// askStories asks for everything that the operations' ids alone lead to.
+func (l *Ledger) askStories(b *pgx.Batch, ids []recon.OperationID, told stories) {
+	wanted := texts(ids)
+	b.Queue(casesSQL, l.tenant, wanted).Query(each(func(row pgx.CollectableRow) error {
 		c, err := scanCase(row)
-		if isNoRows(err) {
-			return &NotFoundError{What: "operation", ID: string(id)}
+		if s := told[c.Operation.ID]; err == nil {
+			s.Operation, s.Check = c.Operation, c.Check
 		}
-		s.Operation, s.Check = c.Operation, c.Check
 		return err
-	})
-	b.Queue(keptSQL, l.tenant, string(id)).QueryRow(func(row pgx.Row) (err error) {
+	}))
+	b.Queue(keptSQL, l.tenant, wanted).Query(each(func(row pgx.CollectableRow) error {
+		var id recon.OperationID
+		var kept bool
 		var policy []byte
-		if err = row.Scan(&s.Kept, &policy); err == nil {
+		err := row.Scan(text(&id), &kept, &policy)
+		if s := told[id]; err == nil {
+			s.Kept = kept
 			s.Policy, err = openedUnder(s.Operation, policy)
 		}
 		return err
-	})
-	findings := func(row pgx.CollectableRow) (recon.Finding, error) { return scanFinding(row) }
-	b.Queue(journalSQL, l.tenant, string(id)).Query(fills(&s.Journal, scanEntry))
-	b.Queue(ownedSQL, l.tenant, string(id)).Query(fills(&s.Effects, scanEffect))
-	b.Queue(findingsOfSQL, l.tenant, string(id)).Query(fills(&s.Findings, findings))
+	}))
+	b.Queue(journalSQL, l.tenant, wanted).Query(shares(scanEntry, func(id string) *[]recon.Entry { return &told[recon.OperationID(id)].Journal }))
+	b.Queue(ownedSQL, l.tenant, wanted).Query(shares(scanEffect, func(id string) *[]recon.Effect { return &told[recon.OperationID(id)].Effects }))
+	b.Queue(findingsOfSQL, l.tenant, wanted).Query(each(func(row pgx.CollectableRow) error {
+		f, err := scanFinding(row)
+		for _, id := range f.Operations {
+			if s := told[id]; s != nil {
+				s.Findings = append(s.Findings, f)
+			}
+		}
+		return err
+	}))
 }
 
-// askNamed asks for what the story names: its looks, and the shares of its group.
-func (l *Ledger) askNamed(b *pgx.Batch, s *recon.Story) {
-	b.Queue(looksSQL, l.tenant, lookIDs(s)).Query(fills(&s.Looks, scanLook))
-	if s.Operation.Group != "" {
-		b.Queue(sharesSQL, l.tenant, string(s.Operation.ID)).Query(func(rows pgx.Rows) (err error) {
-			s.Shares, err = scanShares(rows)
-			return err
-		})
+// askNamed asks for what stories name: their looks, and the shares of their groups.
+func (l *Ledger) askNamed(b *pgx.Batch, told stories) {
+	rest := map[string][]*recon.Story{} // by the look that they rest on
+	for _, s := range told {
+		for _, look := range lookIDs(s) {
+			rest[look] = append(rest[look], s)
+		}
+		if s.Operation.Group != "" {
+			b.Queue(sharesSQL, l.tenant, string(s.Operation.ID)).Query(func(rows pgx.Rows) (err error) {
+				s.Shares, err = scanShares(rows)
+				return err
+			})
+		}
+	}
+	if len(rest) == 0 {
+		return
+	}
+	b.Queue(looksSQL, l.tenant, keys(rest)).Query(each(func(row pgx.CollectableRow) error {
+		k, err := scanLook(row)
+		for _, s := range rest[k.ID] {
+			s.Looks = append(s.Looks, k)
+		}
+		return err
+	}))
+}
+
+// each gives what takes the rows of a batch's statement one by one.
+func each(take func(pgx.CollectableRow) error) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		_, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) { return struct{}{}, take(row) })
+		return err
 	}
 }
 
 // fills gives what fills a list with the rows of a batch's statement.
 func fills[T any](list *[]T, scan func(pgx.CollectableRow) (T, error)) func(pgx.Rows) error {
-	return func(rows pgx.Rows) (err error) {
-		*list, err = pgx.CollectRows(rows, scan)
+	return each(func(row pgx.CollectableRow) error {
+		v, err := scan(row)
+		*list = append(*list, v)
 		return err
-	}
+	})
+}
+
+// shares gives what shares out the rows of a batch's statement, each of which begins with
+// the id of what it is of, among the lists of these.
+func shares[T any](scan func(pgx.CollectableRow) (T, error), list func(id string) *[]T) func(pgx.Rows) error {
+	return each(func(row pgx.CollectableRow) error {
+		r := rowOfOne{CollectableRow: row}
+		v, err := scan(&r)
+		if err == nil {
+			to := list(r.of)
+			*to = append(*to, v)
+		}
+		return err
+	})
+}
+
+// rowOfOne is a row that begins with the id of what it is of.
+type rowOfOne struct {
+	pgx.CollectableRow
+	of string
+}
+
+// Scan reads what comes behind the id.
+func (r *rowOfOne) Scan(fields ...any) error {
+	return r.CollectableRow.Scan(append([]any{&r.of}, fields...)...)
 }
 
 // openedUnder gives the policy that an operation was opened under. Nil is a version that

@@ -93,7 +93,7 @@ var alarmsSQL = alarmsOf(`
 	WHERE f.tenant = $1 AND f.plan_at <= $2
 	ORDER BY f.plan_at LIMIT $3)`)
 
-var oneAlarmSQL = alarmsOf(`SELECT $2::text AS finding_id`)
+var alarmsByIDSQL = alarmsOf(`SELECT unnest($2::text[]) AS finding_id`)
 
 func alarmsOf(due string) string {
 	return strings.NewReplacer("{due}", due, "{finding}", findingColumns).Replace(alarmsText)
@@ -105,17 +105,6 @@ func (l *Ledger) Alarms(ctx context.Context, now time.Time, limit int) ([]recon.
 	defer cancel()
 	alarms, err := collect(ctx, l.pool, scanAlarm, alarmsSQL, l.tenant, stored(now), listLimit(limit))
 	return alarms, l.fault("read findings to tell", err)
-}
-
-// alarm gives one finding as the planning of its notices sees it.
-func (l *Ledger) alarm(ctx context.Context, finding string) (recon.Alarm, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	list, err := collect(ctx, l.pool, scanAlarm, oneAlarmSQL, l.tenant, finding)
-	if err != nil || len(list) == 0 {
-		return recon.Alarm{}, l.fault("read when a finding is told again", err)
-	}
-	return list[0], nil
 }
 
 func scanAlarm(row pgx.CollectableRow) (recon.Alarm, error) {
