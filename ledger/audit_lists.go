@@ -53,11 +53,10 @@ ON CONFLICT (tenant, source, kind, account, mode) DO UPDATE
 		cursor = excluded.cursor, began_at = excluded.began_at`
 
 // saveList writes how far a list was read, together with what its page showed.
-func (l *Ledger) saveList(ctx context.Context, tx pgx.Tx, source recon.SourceName, s *ListState) error {
+func (l *Ledger) saveList(with *pgx.Batch, source recon.SourceName, s *ListState) {
 	if s == nil {
-		return nil
+		return
 	}
-	_, err := tx.Exec(ctx, saveListSQL, l.tenant, string(source), s.Kind, s.Account, s.Mode, orNull(s.CompleteTo),
+	with.Queue(saveListSQL, l.tenant, string(source), s.Kind, s.Account, s.Mode, orNull(s.CompleteTo),
 		orNull(s.Window.From), orNull(s.Window.To), s.Cursor, orNull(s.BeganAt))
-	return err
 }

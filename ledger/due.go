@@ -64,9 +64,9 @@ ORDER BY o.operation_id`
 // Due gives the operations whose next check is at or before now, earliest first, at
 // most limit, each with its policy, plan, open findings and stored effects: its own,
 // and those without owner that name it or have its parent, amount and currency.
-// Sheet, Matches and Looks are left zero. The number of statements does not depend
-// on limit: one when nothing is due, else four, and two more where operations of a group
-// are among them.
+// Sheet, Matches and Looks are left zero. The number of round trips does not
+// depend on limit: one when nothing is due, else two, two more where operations of a group
+// are among them, and one where something may have taken their effects back.
 func (l *Ledger) Due(ctx context.Context, s Scope, now time.Time, limit int) ([]recon.Case, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
@@ -99,19 +99,17 @@ func (l *Ledger) cases(ctx context.Context, sql string, args ...any) ([]recon.Ca
 	if err != nil || len(cases) == 0 {
 		return nil, err
 	}
-	if err := l.addPolicies(ctx, cases); err != nil {
-		return nil, err
-	}
 	if err := l.addGroups(ctx, cases); err != nil {
 		return nil, err
 	}
-	if err := l.addEffects(ctx, cases); err != nil {
+	var beside pgx.Batch
+	l.addPolicies(&beside, cases)
+	l.addEffects(&beside, cases)
+	l.addFindings(&beside, cases)
+	if err := send(ctx, l.pool, &beside); err != nil {
 		return nil, err
 	}
-	if err := l.addRepaid(ctx, cases); err != nil {
-		return nil, err
-	}
-	return cases, l.addFindings(ctx, cases)
+	return cases, l.addRepaid(ctx, cases)
 }
 
 // scanCase reads what casesSQL and its siblings select: the operation, its plan and the
@@ -143,37 +141,44 @@ type policyKey struct {
 
 // addPolicies gives each case the policy in force, or the one it was opened under
 // where its action has none any more: what was begun must still end.
-func (l *Ledger) addPolicies(ctx context.Context, cases []recon.Case) error {
+func (l *Ledger) addPolicies(with *pgx.Batch, cases []recon.Case) {
 	actions, versions := map[string]bool{}, map[int]bool{}
 	for _, c := range cases {
 		actions[c.Operation.Action], versions[c.Operation.PolicyVersion] = true, true
 	}
-	active, all, err := l.policiesIn(ctx, l.pool, keys(actions), keys(versions))
-	if err != nil {
-		return err
-	}
-	for i := range cases {
-		o := cases[i].Operation
-		p, ok := active[o.Action]
-		if !ok {
-			p, ok = all[policyKey{o.Action, o.PolicyVersion}]
+	with.Queue(policiesSQL, l.tenant, keys(actions), keys(versions)).Query(func(rows pgx.Rows) error {
+		active, all, err := scanPolicies(rows)
+		if err != nil {
+			return err
 		}
-		if !ok {
-			p = recon.DefaultPolicy()
-			p.Action, p.Source = o.Action, o.Source
+		for i := range cases {
+			o := cases[i].Operation
+			p, ok := active[o.Action]
+			if !ok {
+				p, ok = all[policyKey{o.Action, o.PolicyVersion}]
+			}
+			if !ok {
+				p = recon.DefaultPolicy()
+				p.Action, p.Source = o.Action, o.Source
+			}
+			cases[i].Policy = p
 		}
-		cases[i].Policy = p
-	}
-	return nil
+		return nil
+	})
 }
 
 // policiesIn reads policies: those in force by action, and all that were asked for.
 func (l *Ledger) policiesIn(ctx context.Context, q querier, actions []string, versions []int) (active map[string]recon.Policy, all map[policyKey]recon.Policy, err error) {
-	active, all = map[string]recon.Policy{}, map[policyKey]recon.Policy{}
 	rows, err := q.Query(ctx, policiesSQL, l.tenant, actions, versions)
 	if err != nil {
 		return nil, nil, err
 	}
+	return scanPolicies(rows)
+}
+
+// scanPolicies reads what policiesSQL selects.
+func scanPolicies(rows pgx.Rows) (active map[string]recon.Policy, all map[policyKey]recon.Policy, err error) {
+	active, all = map[string]recon.Policy{}, map[policyKey]recon.Policy{}
 	var k policyKey
 	var inForce bool
 	var body []byte
@@ -204,7 +209,7 @@ func keys[K comparable, V any](m map[K]V) []K {
 var effectsOfSQL string
 
 // addEffects gives each case the stored effects that belong or may belong to it.
-func (l *Ledger) addEffects(ctx context.Context, cases []recon.Case) error {
+func (l *Ledger) addEffects(with *pgx.Batch, cases []recon.Case) {
 	at := make(map[string]int, len(cases))
 	n := len(cases)
 	ids, keys, effects, parents := make([]string, n), make([]string, n), make([]string, n), make([]string, n)
@@ -215,17 +220,13 @@ func (l *Ledger) addEffects(ctx context.Context, cases []recon.Case) error {
 		ids[i], keys[i], effects[i], parents[i] = string(o.ID), o.Key, o.EffectID, o.Parent
 		currencies[i], groups[i], amounts[i] = o.Money.Currency, o.Group, o.Money.Minor
 	}
-	rows, err := l.pool.Query(ctx, effectsOfSQL, l.tenant, ids, keys, effects, groups, parents, amounts, currencies, candidatesPerOperation)
-	if err != nil {
-		return err
-	}
 	type seenBy struct {
 		op int
 		id recon.EffectIdentity
 	}
 	seen := map[seenBy]bool{}
 	var op string
-	_, err = pgx.CollectRows(rows, func(row pgx.CollectableRow) (struct{}, error) {
+	add := func(row pgx.CollectableRow) (struct{}, error) {
 		var e recon.Effect
 		if err := row.Scan(append([]any{&op}, effectFields(&e)...)...); err != nil {
 			return struct{}{}, err
@@ -237,8 +238,12 @@ func (l *Ledger) addEffects(ctx context.Context, cases []recon.Case) error {
 			cases[i].Effects = append(cases[i].Effects, e)
 		}
 		return struct{}{}, nil
-	})
-	return err
+	}
+	with.Queue(effectsOfSQL, l.tenant, ids, keys, effects, groups, parents, amounts, currencies, candidatesPerOperation).Query(
+		func(rows pgx.Rows) error {
+			_, err := pgx.CollectRows(rows, add)
+			return err
+		})
 }
 
 const findingColumns = `f.finding_id, f.kind, f.certainty, f.source, f.operation_ids, f.effects, f.observed, f.reason,
@@ -273,32 +278,27 @@ ORDER BY f.opened_at, f.finding_id`
 // addFindings gives each case the findings on it that have not ended, and apart those that
 // a person settled: what was accepted is not raised again. One that ended in a release
 // may be: what is sent then may come to the same end once more.
-func (l *Ledger) addFindings(ctx context.Context, cases []recon.Case) error {
+func (l *Ledger) addFindings(with *pgx.Batch, cases []recon.Case) {
 	at := make(map[recon.OperationID]int, len(cases))
 	ids := make([]string, len(cases))
 	for i, c := range cases {
 		at[c.Operation.ID], ids[i] = i, string(c.Operation.ID)
 	}
-	rows, err := l.pool.Query(ctx, standingFindingsSQL, l.tenant, ids)
-	if err != nil {
-		return err
-	}
-	findings, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (recon.Finding, error) { return scanFinding(row) })
-	if err != nil {
-		return err
-	}
-	for _, f := range findings {
-		for _, op := range f.Operations {
-			i, ok := at[op]
-			switch {
-			case ok && f.State == recon.FindingSettled:
-				cases[i].Settled = append(cases[i].Settled, f)
-			case ok:
-				cases[i].Findings = append(cases[i].Findings, f)
+	with.Queue(standingFindingsSQL, l.tenant, ids).Query(func(rows pgx.Rows) error {
+		findings, err := pgx.CollectRows(rows, func(row pgx.CollectableRow) (recon.Finding, error) { return scanFinding(row) })
+		for _, f := range findings {
+			for _, op := range f.Operations {
+				i, ok := at[op]
+				switch {
+				case ok && f.State == recon.FindingSettled:
+					cases[i].Settled = append(cases[i].Settled, f)
+				case ok:
+					cases[i].Findings = append(cases[i].Findings, f)
+				}
 			}
 		}
-	}
-	return nil
+		return err
+	})
 }
 
 const ownersSQL = `

@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"cmp"
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	_ "embed" // the statements over twenty lines are files
@@ -38,27 +37,24 @@ LEFT JOIN LATERAL (
 	OFFSET 0
 ) m ON true`
 
-// lockEffects reads and locks those of the effects that are stored.
-func (l *Ledger) lockEffects(ctx context.Context, tx pgx.Tx, ids []recon.EffectIdentity) (map[recon.EffectIdentity]held, error) {
+// lockEffects reads and locks those of the effects that are stored, and gives them once
+// the batch was sent.
+func (l *Ledger) lockEffects(with *pgx.Batch, ids []recon.EffectIdentity) map[recon.EffectIdentity]held {
 	out := make(map[recon.EffectIdentity]held, len(ids))
 	if len(ids) == 0 {
-		return out, nil
+		return out
 	}
 	c := identityColumns(ids)
-	rows, err := tx.Query(ctx, lockEffectsSQL, l.tenant, c[0], c[1], c[2], c[3])
-	if err != nil {
-		return nil, err
-	}
 	var h held
 	into := append(effectFields(&h.effect), instant(&h.seenAt), text(&h.role))
-	_, err = pgx.ForEachRow(rows, into, func() error {
+	with.Queue(lockEffectsSQL, l.tenant, c[0], c[1], c[2], c[3]).Query(eachRow(into, func() error {
 		h.effect = normal(h.effect)
 		out[h.effect.Identity()] = h
 		// The driver fills slices anew, but the scanned struct is used again.
 		h.effect.Metadata, h.effect.OtherParents, h.effect.Fee, h.effect.Net, h.effect.ParentTotal = nil, nil, nil, nil, nil
 		return nil
-	})
-	return out, err
+	}))
+	return out
 }
 
 func identityColumns(ids []recon.EffectIdentity) (c [4][]string) {
@@ -333,7 +329,7 @@ var saveEffectsSQL string
 
 // saveEffects writes the shelf in one statement. An effect or a link that somebody
 // else stored since we looked makes it fail with errRaced, and the batch starts anew.
-func (l *Ledger) saveEffects(ctx context.Context, tx pgx.Tx, s shelf, now time.Time) error {
+func (l *Ledger) saveEffects(with *pgx.Batch, s shelf, now time.Time) error {
 	if len(s.rows) == 0 && len(s.changes) == 0 && len(s.matches) == 0 {
 		return nil
 	}
@@ -359,13 +355,16 @@ func (l *Ledger) saveEffects(ctx context.Context, tx pgx.Tx, s shelf, now time.T
 		args = append(args, b)
 	}
 	args = append(args, blobColumns(s.blobs)...)
-	var inserted, linked int
-	if err := tx.QueryRow(ctx, saveEffectsSQL, args...).Scan(&inserted, &linked); err != nil {
-		return err
-	}
-	if inserted != len(fresh) || linked != len(s.matches) {
-		return errRaced
-	}
+	with.Queue(saveEffectsSQL, args...).QueryRow(func(row pgx.Row) error {
+		var inserted, linked int
+		if err := row.Scan(&inserted, &linked); err != nil {
+			return err
+		}
+		if inserted != len(fresh) || linked != len(s.matches) {
+			return errRaced
+		}
+		return nil
+	})
 	return nil
 }
 

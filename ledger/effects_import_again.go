@@ -129,15 +129,19 @@ func (i *effectImporter) mergeIn(ctx context.Context, tx pgx.Tx, chunk []waiting
 		ids = append(ids, w.effect.Identity())
 	}
 	slices.SortFunc(ids, compareIdentity)
-	have, err := i.ledger.lockEffects(ctx, tx, slices.Compact(ids))
-	if err != nil {
+	var locks, all pgx.Batch
+	have := i.ledger.lockEffects(&locks, slices.Compact(ids))
+	if err := send(ctx, tx, &locks); err != nil {
 		return err
 	}
 	s := shelf{rows: map[recon.EffectIdentity]*effectRow{}, fresh: map[recon.EffectIdentity]bool{}}
 	for _, w := range chunk {
 		i.put(&s, have, w)
 	}
-	return i.ledger.saveEffects(ctx, tx, s, i.now)
+	if err := i.ledger.saveEffects(&all, s, i.now); err != nil {
+		return err
+	}
+	return send(ctx, tx, &all)
 }
 
 // put holds one row against what is known by then, which rows before it may have

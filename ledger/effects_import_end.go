@@ -40,7 +40,11 @@ func (i *effectImporter) keepLooks(ctx context.Context) error {
 	if err := i.cover(&b); err != nil {
 		return err
 	}
-	return i.ledger.saveLooks(ctx, i.tx, &b)
+	var all pgx.Batch
+	if err := i.ledger.saveLooks(&all, &b); err != nil {
+		return err
+	}
+	return send(ctx, i.tx, &all)
 }
 
 // cover adds a complete look for every place that the file holds completely. A row that

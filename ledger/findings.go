@@ -2,7 +2,6 @@ package ledger
 
 import (
 	"cmp"
-	"context"
 	_ "embed"
 	"slices"
 	"strings"
@@ -108,7 +107,7 @@ var saveFindingsSQL string
 
 // saveFindings writes findings by their fingerprint and ends others, in one statement.
 // The version of each that changed asks for the planning of its notices.
-func (l *Ledger) saveFindings(ctx context.Context, tx pgx.Tx, t tellings, now time.Time) (told, error) {
+func (l *Ledger) saveFindings(with *pgx.Batch, t tellings, now time.Time) (told, error) {
 	out := told{opened: map[string]toldFinding{}, changed: map[string]toldFinding{}, ended: map[string]toldFinding{}}
 	if len(t.findings) == 0 && len(t.ends) == 0 {
 		return out, nil
@@ -117,13 +116,9 @@ func (l *Ledger) saveFindings(ctx context.Context, tx pgx.Tx, t tellings, now ti
 	if err != nil {
 		return out, err
 	}
-	rows, err := tx.Query(ctx, saveFindingsSQL, args...)
-	if err != nil {
-		return out, err
-	}
 	var fate, fingerprint string
 	var f toldFinding
-	_, err = pgx.ForEachRow(rows, []any{&fate, &fingerprint, &f.id, text(&f.kind)}, func() error {
+	with.Queue(saveFindingsSQL, args...).Query(eachRow([]any{&fate, &fingerprint, &f.id, text(&f.kind)}, func() error {
 		switch fate {
 		case "opened":
 			out.opened[fingerprint] = f
@@ -133,8 +128,8 @@ func (l *Ledger) saveFindings(ctx context.Context, tx pgx.Tx, t tellings, now ti
 			out.ended[fingerprint] = f
 		}
 		return nil
-	})
-	return out, err
+	}))
+	return out, nil
 }
 
 // args encodes the tellings in the order of fingerprints, in which rows are locked.

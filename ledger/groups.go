@@ -74,7 +74,9 @@ func (l *Ledger) membersOf(ctx context.Context, groups []string) (map[string][]r
 	if err != nil {
 		return nil, err
 	}
-	if err := l.addPolicies(ctx, members); err != nil {
+	var beside pgx.Batch
+	l.addPolicies(&beside, members)
+	if err := send(ctx, l.pool, &beside); err != nil {
 		return nil, err
 	}
 	of := map[string][]recon.Case{}
@@ -158,7 +160,7 @@ WHERE e.amount IS DISTINCT FROM a.amount`
 // saveGroups writes the links and shares of groups, under the locks of their effects.
 // Shares that do not add up to what the effect is by now make it fail with errRaced: the
 // decision was made from another amount, and the batch starts anew.
-func (l *Ledger) saveGroups(ctx context.Context, tx pgx.Tx, b *Batch, s shelf) error {
+func (l *Ledger) saveGroups(with *pgx.Batch, b *Batch, s shelf) error {
 	if len(s.groups) == 0 {
 		return nil
 	}
@@ -170,19 +172,26 @@ func (l *Ledger) saveGroups(ctx context.Context, tx pgx.Tx, b *Batch, s shelf) e
 	if err != nil {
 		return err
 	}
-	var linked, off int
-	if err := tx.QueryRow(ctx, saveGroupsSQL, l.tenant, stored(b.Now), groups, shares).Scan(&linked); err != nil {
-		return err
-	}
-	if linked != len(s.groups) {
-		return errRaced
-	}
-	if err := tx.QueryRow(ctx, offSQL, l.tenant, groups).Scan(&off); err != nil {
-		return err
-	}
-	if off > 0 {
-		return fmt.Errorf("the shares of %d effects do not add up to their amounts: %w", off, errRaced)
-	}
+	with.Queue(saveGroupsSQL, l.tenant, stored(b.Now), groups, shares).QueryRow(func(row pgx.Row) error {
+		var linked int
+		if err := row.Scan(&linked); err != nil {
+			return err
+		}
+		if linked != len(s.groups) {
+			return errRaced
+		}
+		return nil
+	})
+	with.Queue(offSQL, l.tenant, groups).QueryRow(func(row pgx.Row) error {
+		var off int
+		if err := row.Scan(&off); err != nil {
+			return err
+		}
+		if off > 0 {
+			return fmt.Errorf("the shares of %d effects do not add up to their amounts: %w", off, errRaced)
+		}
+		return nil
+	})
 	return nil
 }
 

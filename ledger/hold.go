@@ -124,20 +124,21 @@ RETURNING s.token`
 
 // checkHold makes sure, inside the batch's transaction, that the source is still
 // ours, and writes its state if there is a new one.
-func (l *Ledger) checkHold(ctx context.Context, tx pgx.Tx, h Hold, s *SourceState) error {
+func (l *Ledger) checkHold(with *pgx.Batch, h Hold, s *SourceState) {
 	if h.Source == "" {
-		return nil
+		return
 	}
 	sql, args := checkHoldSQL, []any{l.tenant, string(h.Source), h.Token, h.Holder}
 	if s != nil {
 		sql, args = writeStateSQL, append(args, orNull(s.BlindSince), s.Blinds, orNull(s.ProbeAt))
 	}
-	var token int64
-	err := tx.QueryRow(ctx, sql, args...).Scan(&token)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return &StaleHoldError{Source: h.Source, Holder: h.Holder}
-	}
-	return err
+	with.Queue(sql, args...).QueryRow(func(row pgx.Row) error {
+		err := row.Scan(new(int64))
+		if errors.Is(err, pgx.ErrNoRows) {
+			return &StaleHoldError{Source: h.Source, Holder: h.Holder}
+		}
+		return err
+	})
 }
 
 func checkTTL(ttl time.Duration) error {

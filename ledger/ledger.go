@@ -146,6 +146,26 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
+// send makes the statements of a batch in one round trip, and none where it is empty. They
+// run in their order, each seeing what the others before it did and what was committed by then.
+func send(ctx context.Context, q interface {
+	SendBatch(ctx context.Context, b *pgx.Batch) pgx.BatchResults
+}, b *pgx.Batch) error {
+	if b.Len() == 0 {
+		return nil
+	}
+	return q.SendBatch(ctx, b).Close()
+}
+
+// eachRow gives what reads the rows of a batch's statement into the same variables and
+// calls f after each.
+func eachRow(into []any, f func() error) func(pgx.Rows) error {
+	return func(rows pgx.Rows) error {
+		_, err := pgx.ForEachRow(rows, into, f)
+		return err
+	}
+}
+
 // clock is read once per call and passed on, so that it never stands inside a
 // statement: there it would be another instant on every row or node.
 func clock(ctx context.Context, q querier) (time.Time, error) {

@@ -1,7 +1,6 @@
 package ledger
 
 import (
-	"context"
 	_ "embed"
 	"strings"
 	"time"
@@ -78,7 +77,7 @@ var saveLooksSQL string
 
 // saveLooks writes the evidence: looks, and the ranges that they cover. It is
 // append-only; what is there already stays as it is.
-func (l *Ledger) saveLooks(ctx context.Context, tx pgx.Tx, b *Batch) error {
+func (l *Ledger) saveLooks(with *pgx.Batch, b *Batch) error {
 	if len(b.Looks) == 0 && len(b.Coverage) == 0 {
 		return nil
 	}
@@ -101,6 +100,6 @@ func (l *Ledger) saveLooks(ctx context.Context, tx pgx.Tx, b *Batch) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.Exec(ctx, saveLooksSQL, l.tenant, b.RunID, looksJSON, coverageJSON)
-	return err
+	with.Queue(saveLooksSQL, l.tenant, b.RunID, looksJSON, coverageJSON)
+	return nil
 }

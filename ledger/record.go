@@ -87,18 +87,12 @@ func startAnew(err error) bool {
 // the writing.
 func (l *Ledger) recordIn(ctx context.Context, tx pgx.Tx, b Batch) (Recorded, error) {
 	out := newRecorded()
-	if err := l.checkHold(ctx, tx, b.Hold, b.SourceState); err != nil {
-		return out, err
-	}
-	if err := l.saveList(ctx, tx, b.Hold.Source, b.List); err != nil {
-		return out, err
-	}
-	ops, err := l.lockOperations(ctx, tx, b.Decisions)
-	if err != nil {
-		return out, err
-	}
-	have, err := l.lockEffects(ctx, tx, b.identities())
-	if err != nil {
+	var locks pgx.Batch
+	l.checkHold(&locks, b.Hold, b.SourceState)
+	l.saveList(&locks, b.Hold.Source, b.List)
+	ops := l.lockOperations(&locks, b.Decisions)
+	have := l.lockEffects(&locks, b.identities())
+	if err := send(ctx, tx, &locks); err != nil {
 		return out, err
 	}
 	live, err := l.liveLeases(ctx, tx, b.Decisions, ops)
@@ -114,21 +108,31 @@ func (l *Ledger) recordIn(ctx context.Context, tx pgx.Tx, b Batch) (Recorded, er
 	if err != nil {
 		return out, err
 	}
-	if err := l.saveLooks(ctx, tx, &b); err != nil {
-		return out, err
-	}
-	if err := l.saveEffects(ctx, tx, s, b.Now); err != nil {
-		return out, err
-	}
-	if err := l.saveGroups(ctx, tx, &b, s); err != nil {
-		return out, err
-	}
-	told, err := l.saveFindings(ctx, tx, p.tellings(&b), b.Now)
+	told, err := l.save(ctx, tx, &b, s, p)
 	if err != nil {
 		return out, err
 	}
 	told.count(&out)
 	return out, l.conclude(ctx, tx, p, told, &b)
+}
+
+// save writes all that the operations' journals may name, in one round trip.
+func (l *Ledger) save(ctx context.Context, tx pgx.Tx, b *Batch, s shelf, p *plan) (told, error) {
+	var all pgx.Batch
+	if err := l.saveLooks(&all, b); err != nil {
+		return told{}, err
+	}
+	if err := l.saveEffects(&all, s, b.Now); err != nil {
+		return told{}, err
+	}
+	if err := l.saveGroups(&all, b, s); err != nil {
+		return told{}, err
+	}
+	t, err := l.saveFindings(&all, p.tellings(b), b.Now)
+	if err != nil {
+		return told{}, err
+	}
+	return t, send(ctx, tx, &all)
 }
 
 func newRecorded() Recorded {
@@ -205,27 +209,24 @@ WHERE o.tenant = $1 AND o.operation_id = ANY ($2::text[])
 ORDER BY o.operation_id
 FOR NO KEY UPDATE OF o`
 
-func (l *Ledger) lockOperations(ctx context.Context, tx pgx.Tx, ds []recon.Decision) (map[recon.OperationID]operationRow, error) {
+// lockOperations locks the operations of decisions, and gives them once the batch was sent.
+func (l *Ledger) lockOperations(with *pgx.Batch, ds []recon.Decision) map[recon.OperationID]operationRow {
 	ids := make([]string, 0, len(ds))
 	for _, d := range ds {
 		ids = append(ids, string(d.Operation))
 	}
 	out := make(map[recon.OperationID]operationRow, len(ids))
 	if len(ids) == 0 {
-		return out, nil
-	}
-	rows, err := tx.Query(ctx, lockOperationsSQL, l.tenant, ids)
-	if err != nil {
-		return nil, err
+		return out
 	}
 	var id recon.OperationID
 	var r operationRow
-	_, err = pgx.ForEachRow(rows, []any{text(&id), text(&r.source), &r.version, text(&r.state), text(&r.effectID), text(&r.errorCode),
-		number(&r.policyVersion), instant(&r.leaseUntil), text(&r.slot), text(&r.wantsSlot)}, func() error {
+	with.Queue(lockOperationsSQL, l.tenant, ids).Query(eachRow([]any{text(&id), text(&r.source), &r.version, text(&r.state), text(&r.effectID),
+		text(&r.errorCode), number(&r.policyVersion), instant(&r.leaseUntil), text(&r.slot), text(&r.wantsSlot)}, func() error {
 		out[id] = r
 		return nil
-	})
-	return out, err
+	}))
+	return out
 }
 
 // conclusion is a decision that will be written.

@@ -221,8 +221,11 @@ func (l *Ledger) SetAside(ctx context.Context, id recon.OperationID, now time.Ti
 			Observed: []recon.Difference{{Field: "recording", Ours: "concluded", Theirs: fault}},
 			Reason:   "what was concluded of it cannot be stored: " + fault,
 		}
-		_, err = l.saveFindings(ctx, tx, tellings{findings: map[string]recon.Finding{f.Fingerprint(): f}}, now)
-		return err
+		var one pgx.Batch
+		if _, err := l.saveFindings(&one, tellings{findings: map[string]recon.Finding{f.Fingerprint(): f}}, now); err != nil {
+			return err
+		}
+		return send(ctx, tx, &one)
 	})
 	return failures, l.fault("set an operation aside", err)
 }

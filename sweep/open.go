@@ -79,6 +79,7 @@ type pass struct {
 	out     Outcome
 	whole   any // what the run's row keeps instead of out; nil: out
 	changed int
+	drained bool                       // all that was due when the run began was read
 	past    map[recon.OperationID]bool // taken and possibly still due: not again in this run
 	lists   []recon.Look               // complete lists of this run, which answer for later batches
 	deaf    map[string]bool            // witnesses that could not be asked
@@ -260,13 +261,14 @@ func (p *pass) due(ctx context.Context) ([]recon.Case, error) {
 	if p.options.Limit > 0 {
 		limit = min(limit, p.options.Limit-p.out.Claimed)
 	}
-	if limit <= 0 {
+	if limit <= 0 || p.drained {
 		return nil, nil
 	}
 	cases, err := p.Ledger.Due(ctx, ledger.Scope{Source: p.out.Source, Ladder: p.ladder}, p.begun, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read what is due: %w", err)
 	}
+	p.drained = len(cases) < limit
 	fresh := cases[:0]
 	for _, c := range cases {
 		if !p.past[c.Operation.ID] {

@@ -269,7 +269,7 @@ func (s *stand) everything() []string {
 	return all
 }
 
-// counter counts statements.
+// counter counts statements; many that are sent at once are one.
 type counter struct {
 	mu sync.Mutex // guards n
 	n  int
@@ -283,6 +283,14 @@ func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQ
 }
 
 func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+
+func (c *counter) TraceBatchStart(ctx context.Context, conn *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	return c.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{})
+}
+
+func (c *counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+
+func (c *counter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {}
 
 // take gives the count so far and begins anew.
 func (c *counter) take() int {
