@@ -63,13 +63,15 @@ func (l *Ledger) BeginRun(ctx context.Context, s RunStart) (Run, error) {
 	if r.Tick == "" {
 		r.Tick = "manual " + r.ID
 	}
-	if _, err := l.pool.Exec(ctx, abandonSQL+` AND r.name = $4`, l.tenant, now, takeOvers, r.Name); err != nil {
-		return Run{}, l.fault(op, err)
-	}
 	// What stood in the way may be finished by the time we ask who it was; then the
 	// place is free and we try again.
 	for range recordTries {
-		err = l.pool.QueryRow(ctx, beginRunSQL, l.tenant, r.ID, r.Name, r.Tick, r.Holder, r.token, r.LeaseUntil, now).Scan(new(string))
+		var begin pgx.Batch
+		begin.Queue(abandonSQL+` AND r.name = $4`, l.tenant, now, takeOvers, r.Name)
+		begin.Queue(beginRunSQL, l.tenant, r.ID, r.Name, r.Tick, r.Holder, r.token, r.LeaseUntil, now).QueryRow(func(row pgx.Row) error {
+			return row.Scan(new(string))
+		})
+		err = send(ctx, l.pool, &begin)
 		if !errors.Is(err, pgx.ErrNoRows) {
 			return r, l.fault(op, err)
 		}
