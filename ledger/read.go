@@ -57,10 +57,11 @@ func (l *Ledger) Operations(ctx context.Context, f OperationFilter) ([]recon.Ope
 }
 
 // Statements about several operations begin with the id of the one that a row is of. LATERAL
-// makes each an index probe, also where the tables have no statistics yet.
+// makes each an index probe, also where the tables have no statistics yet. The list of ids is
+// a SELECT of its own, so that a plan does not depend on how many they are and can be kept.
 const journalSQL = `
 SELECT i.operation_id, j.seq, j.at, j.kind, j.body
-FROM unnest($2::text[]) AS i (operation_id)
+FROM unnest((SELECT $2::text[])) AS i (operation_id)
 CROSS JOIN LATERAL (
 	SELECT j.seq, j.at, j.kind, j.body FROM reconciler.journal j
 	WHERE j.tenant = $1 AND j.operation_id = i.operation_id
@@ -74,7 +75,7 @@ const keptSQL = `
 SELECT o.operation_id, o.request IS NOT NULL, p.body
 FROM reconciler.operations o
 LEFT JOIN reconciler.policies p ON p.tenant = $1 AND p.action = o.action AND p.version = o.policy_version
-WHERE o.tenant = $1 AND o.operation_id = ANY ($2::text[])`
+WHERE o.tenant = $1 AND o.operation_id = ANY ((SELECT $2::text[])::text[])`
 
 const ownedSQL = `
 SELECT o.operation_id, ` + effectColumns + `
@@ -84,7 +85,7 @@ CROSS JOIN LATERAL (
 	UNION ALL
 	SELECT e.* FROM reconciler.effects e WHERE e.tenant = $1 AND e.owner = o."group"
 ) e
-WHERE o.tenant = $1 AND o.operation_id = ANY ($2::text[])
+WHERE o.tenant = $1 AND o.operation_id = ANY ((SELECT $2::text[])::text[])
 ORDER BY o.operation_id, e.created_at, e.id`
 
 const findingsOfSQL = `
@@ -97,7 +98,7 @@ const looksSQL = `
 SELECT k.look_id, k.source, k.method, k.outcome, k.kind, k.account, k.mode, k.effect_id, k.key, k.reference, k.parent,
 	k.window_from, k.window_to, k.at, k.complete, k.calls, k.request_id, k.reply_hash, k.fault, k.detail, k.found
 FROM reconciler.looks k
-WHERE k.tenant = $1 AND k.look_id = ANY ($2::text[])
+WHERE k.tenant = $1 AND k.look_id = ANY ((SELECT $2::text[])::text[])
 ORDER BY k.at, k.look_id`
 
 // Story tells everything about one operation (*NotFoundError), as of one moment.
