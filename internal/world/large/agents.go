@@ -248,7 +248,7 @@ func (w *World) send(ctx context.Context, i intent, a guard.Attempt) recon.Attem
 	if m != fine {
 		w.tally.fault(m.String())
 	}
-	if i.source == cards {
+	if i.onCards() {
 		return w.refund(ctx, i, a, m)
 	}
 	return w.make(i, a, m)
@@ -292,11 +292,11 @@ func (w *World) refund(ctx context.Context, i intent, a guard.Attempt, m mishap)
 	ctx, sent := stripe.Begin(ctx, stripe.Sending{Key: a.Key, Marker: a.Marker.Name, Reference: a.Marker.Value, InDoubt: a.InDoubt})
 	p := &stripego.RefundCreateParams{Charge: stripego.String(i.parent), Amount: stripego.Int64(i.money.Minor * max(i.fate.times, 1))}
 	p.SetIdempotencyKey(a.Key)
-	if to := w.sendTo(i); to != account {
+	if to := w.sendTo(i); to == shop {
 		p.SetStripeAccount(to)
 	}
 	p.AddMetadata(a.Marker.Name, a.Marker.Value)
-	_, _ = w.client.V1Refunds.Create(ctx, p) // the report reads the wire, which knows more than the client tells
+	_, _ = w.clients[i.source].V1Refunds.Create(ctx, p) // the report reads the wire, which knows more than the client tells
 	if m == gaveUp {
 		w.untilDone(i.id)
 	}

@@ -36,7 +36,15 @@ func aboutOf(f ledger.FindingRow) []about {
 func (w *World) judgeFindings(a books) {
 	must, may := map[about]string{}, map[about]bool{}
 	for _, i := range w.plan.intents {
-		if o, there := a.ops[i.id]; there {
+		o, there := a.ops[i.id]
+		switch {
+		case there && w.untold[i.id]: // what nobody was told nobody can find
+			could := map[about]string{}
+			w.demand(i, o, could, may)
+			for key := range could {
+				may[key] = true
+			}
+		case there:
 			w.demand(i, o, must, may)
 		}
 	}
@@ -100,6 +108,8 @@ func (w *World) demand(i intent, o recon.Operation, must map[about]string, may m
 		must[key(recon.FindMismatch)] = i.fate.name
 	case live == 0 && len(deeds) > 0 && w.succeeded[i.id]:
 		must[key(recon.FindReversed)] = i.fate.name
+	case len(deeds) == 0 && o.SentAt.IsZero() && i.source == told:
+		may[key(recon.FindNeverSent)] = true // it is told when somebody could look first
 	case len(deeds) == 0 && o.SentAt.IsZero():
 		must[key(recon.FindNeverSent)] = i.fate.name
 	case len(deeds) == 0 && w.bySender[i.id] != recon.Failed && !w.silent(i):
@@ -108,8 +118,11 @@ func (w *World) demand(i intent, o recon.Operation, must map[about]string, may m
 	if live == 0 && len(deeds) > 0 {
 		may[key(recon.FindReversed)] = true
 	}
-	if since, doubted := w.doubt[i.id]; doubted && len(deeds) > 0 && deeds[0].at.Sub(since) > 10*time.Minute {
+	if since, doubted := w.doubt[i.id]; doubted && i.source != told && len(deeds) > 0 && deeds[0].at.Sub(since) > 10*time.Minute {
 		may[key(recon.FindMissing)] = true // it was not there for long enough to be told
+	}
+	if i.fate.again && i.source == told {
+		may[key(recon.FindMismatch)] = true // its own one is not told of yet, and cannot be read
 	}
 	if i.fate.elsewhere {
 		may[key(recon.FindMissing)] = true // it is not where it was to be
@@ -165,13 +178,15 @@ func (w *World) demandTold(i intent, o recon.Operation, must map[about]string, m
 	long := until.Sub(since)
 	may[key] = long >= 15*time.Minute-w.plan.nature.cadence
 	// Elsewhere it may be known to be missing before it is in question for long enough.
-	if w.silent(i) && len(w.book.by(i.id)) == 0 && !o.SentAt.IsZero() && w.bySender[i.id] == "" && long > 12*time.Hour {
+	// Where nothing can be asked, the source's own finding says it for all of its operations.
+	if i.source != told && w.silent(i) && len(w.book.by(i.id)) == 0 && !o.SentAt.IsZero() && w.bySender[i.id] == "" && long > 12*time.Hour {
 		must[key] = fmt.Sprintf("%s: in doubt for %s", i.fate.name, long)
 	}
 }
 
 // silent reports whether the source's "not there" proves nothing
-// for this operation: it forgets without saying when, or nobody knows at which account to ask.
+// for this operation: nothing can be asked, it forgets without saying when, or nobody knows at
+// which account to ask.
 func (w *World) silent(i intent) bool {
-	return i.source == letters && w.plan.nature.postLag == 0 || i.source == cards && w.plan.nature.shops && i.unnamed
+	return i.source == told || i.source == letters && w.plan.nature.postLag == 0 || i.source == cards && w.plan.nature.shops && i.unnamed
 }

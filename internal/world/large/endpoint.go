@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/seed-1c4f4dc2/reconciler/inbox"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 )
 
 // diesAt is where the process that takes a delivery dies.
@@ -65,14 +66,19 @@ func (e *endpoint) came(event string, r inbox.Receipt) {
 	}
 }
 
-// receive does what the daemon's handler does, by the world's clock.
-func (w *World) receive(rw http.ResponseWriter, r *http.Request) {
+// receives gives the handler of a source's deliveries. It does what the daemon's does, by the
+// world's clock.
+func (w *World) receives(source *stripe.Source) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) { w.receive(source, rw, r) }
+}
+
+func (w *World) receive(source *stripe.Source, rw http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil || w.deaf {
 		rw.WriteHeader(http.StatusServiceUnavailable)
 		return
 	}
-	e, err := w.cards.Verify(r.Header, body, w.clock.Now())
+	e, err := source.Verify(r.Header, body, w.clock.Now())
 	if err != nil {
 		w.tally.fault("forged or outdated delivery")
 		rw.WriteHeader(http.StatusBadRequest)
@@ -82,7 +88,7 @@ func (w *World) receive(rw http.ResponseWriter, r *http.Request) {
 	if at == beforeStoring {
 		w.handlerDied("before it stored the event")
 	}
-	receipts, err := w.inbox.Receive(r.Context(), inbox.Delivery{Event: e, At: w.clock.Now(), Foreign: !w.cards.Sheet().Has(e.Account, e.Mode)})
+	receipts, err := w.inbox.Receive(r.Context(), inbox.Delivery{Event: e, At: w.clock.Now(), Foreign: !source.Sheet().Has(e.Account, e.Mode)})
 	if err != nil {
 		rw.WriteHeader(http.StatusServiceUnavailable)
 		return

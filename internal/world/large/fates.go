@@ -93,6 +93,12 @@ func (f fate) needsSteps() bool {
 	return f.late || f.byOwnClock() || len(f.tries) == 0
 }
 
+// tellable reports whether the fate can befall an operation of which only events tell: what
+// it needs is neither a list nor another account.
+func (f fate) tellable() bool {
+	return f.action == "" && f.name != twin.name && f.name != triple.name && !f.stray && f.unseen == 0 && !f.elsewhere && !f.rehearsed && f.disputed == 0
+}
+
 // byOwnClock reports whether the agent goes by send_before and its own clock, as it should not:
 // the ledger tells it a duration too.
 func (f fate) byOwnClock() bool { return f.stall > 0 || f.skew != 0 }

@@ -18,6 +18,7 @@ const (
 	wrongClose    = "wrong close"
 	missedFinding = "missed finding"
 	falseFinding  = "false finding"
+	unasked       = "nothing is called absent where nobody could ask"
 	secondEffect  = "second effect of one operation caused by us"
 )
 
@@ -37,6 +38,9 @@ func (w *World) lastOrders(ctx context.Context) error {
 	end := w.over().Add(day)
 	w.clock.Set(end)
 	if err := w.ledger.SetSimulatedTime(ctx, end); err != nil {
+		return err
+	}
+	if err := w.recoverTold(ctx); err != nil {
 		return err
 	}
 	for _, name := range sourceNames {
@@ -111,6 +115,7 @@ func (w *World) judge(ctx context.Context) (Verdict, error) {
 	if err != nil {
 		return Verdict{}, err
 	}
+	w.untold = w.untoldOperations()
 	for _, i := range w.plan.intents {
 		w.judgeOne(i, a)
 	}
@@ -140,9 +145,39 @@ func (w *World) judgeOne(i intent, a books) {
 		w.fault(secondEffect, "%s (%s) has %d", i.id, i.fate.name, len(ours))
 	}
 	may := w.mayEnd(i, o, deeds)
+	switch {
+	case w.untold[i.id]: // the product knows less than the truth
+		may = append(may, recon.Unknown, recon.ManualReview)
+		if w.succeeded[i.id] {
+			may = append(may, recon.Succeeded)
+		}
+	case i.source == told && len(deeds) == 0 && slices.Contains(may, recon.ManualReview):
+		may = append(may, recon.Unknown) // people know it from the source's own finding
+	}
 	if !slices.Contains(may, o.State) {
 		w.fault("ends in the truth", "%s (%s) of %s ended %s, and the truth demands %v (%d effects, %s)", i.id, i.fate.name, i.source, o.State, may, len(deeds), w.person[i.id])
 	}
+}
+
+// untoldOperations are those of whose effects some event reached nobody, where only events
+// tell of them.
+func (w *World) untoldOperations() map[recon.OperationID]bool {
+	untold, came, op := map[recon.OperationID]bool{}, map[string]bool{}, map[string]recon.OperationID{}
+	if w.plan.nature.feed {
+		return untold
+	}
+	for _, d := range w.at.cards.Deliveries() {
+		came[d.Event] = came[d.Event] || d.Taken() && !d.Forged
+	}
+	for _, d := range w.book.all() {
+		op[d.id] = d.op
+	}
+	for _, e := range w.at.cards.Events() {
+		if e.Account == toldAccount && strings.HasPrefix(e.Type, "refund.") && !came[e.ID] {
+			untold[op[e.ObjectID]] = true
+		}
+	}
+	return untold
 }
 
 // mayEnd are the states in which an operation may end, given what truly exists.
@@ -208,6 +243,9 @@ func (w *World) sum(a books) Verdict {
 		_, person := w.person[i.id]
 		if !o.State.Open() && !sender && !person {
 			n.ByEvidence++
+			if i.source == told {
+				n.ByEvents++
+			}
 			n.TimeToTruth = append(n.TimeToTruth, max(o.ClosedAt.Sub(since), 0).Seconds())
 		}
 	}

@@ -23,6 +23,7 @@ type knowledge struct {
 	downFor   map[recon.SourceName]time.Duration // the same, within an outage
 	events    int                                // taken in
 	reported  int                                // days
+	untold    map[recon.OperationID]bool         // operations of whose effects some event reached nobody
 	planted   int                                // findings that the truth demands
 	wrong     []string
 	audit     map[recon.SourceName]sweep.AuditResult // the last one
@@ -63,6 +64,9 @@ func (w *World) judged(c recon.Case, d recon.Decision) {
 	op := c.Operation
 	if d.From != d.To && !d.To.Open() {
 		w.closes(op.ID, d.To)
+	}
+	if op.Source == told && (d.Release || d.From != d.To && d.To == recon.Failed && len(w.book.by(op.ID)) == 0) {
+		w.fault(unasked, "%s (%s) became %s by the rule %s", op.ID, w.intents[op.ID].fate.name, d.To, d.Rule)
 	}
 	if d.To == recon.Succeeded {
 		w.succeeded[op.ID] = true

@@ -28,7 +28,7 @@ func live(t *testing.T, p *large.Plan) large.Verdict {
 // looked at would be taken for absent by whoever holds the two for one.
 func TestEveryLargeWorldEndsInTheTruth(t *testing.T) {
 	t.Parallel()
-	died := 0
+	died, byEvents := 0, 0
 	for _, seed := range []uint64{1, 4} {
 		v := live(t, large.Draw(seed, 80))
 		for _, s := range v.Wrongs {
@@ -38,10 +38,14 @@ func TestEveryLargeWorldEndsInTheTruth(t *testing.T) {
 		if v.InDoubt < 15 || v.ByEvidence < 8 || v.ToPeople < 4 || v.Planted < 4 || v.Events < 20 || v.Audits == 0 || v.Messages == 0 || v.Clicks == 0 || v.Forms == 0 {
 			t.Errorf("seed %d is too quiet: %+v", seed, v.Numbers)
 		}
+		byEvents += v.ByEvents
 		died += v.Faults["endpoint died before it answered"] + v.Faults["endpoint died before it stored the event"]
 	}
 	if died == 0 {
 		t.Error("the endpoint never died while it took an event")
+	}
+	if byEvents == 0 {
+		t.Error("nothing was closed by events alone")
 	}
 }
 

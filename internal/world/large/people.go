@@ -1,8 +1,10 @@
 package large
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
@@ -20,6 +22,9 @@ func (w *World) morning(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	slices.SortFunc(open, func(a, b ledger.FindingRow) int { // ids differ from life to life
+		return cmp.Or(a.OpenedAt.Compare(b.OpenedAt), cmp.Compare(a.Fingerprint(), b.Fingerprint()))
+	})
 	w.lookAtSlack(open)
 	for _, f := range open {
 		if err := w.decide(ctx, f); err != nil {

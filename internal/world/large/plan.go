@@ -10,9 +10,11 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
-// The three sources.
+// The sources. Of the one that is told the product knows what events tell, and nothing else:
+// its key opens no object and no list of them.
 const (
 	cards   = recon.SourceName("stripe-main")
+	told    = recon.SourceName("stripe-told")
 	bank    = recon.SourceName("bank")
 	letters = recon.SourceName("letters")
 )
@@ -23,11 +25,16 @@ const (
 	refundCreate   = "refund.create"
 	refundGoodwill = "refund.goodwill"
 	refundQueued   = "refund.queued"
+	refundTold     = "refund.told"
 	payoutCreate   = "payout.create"
 	letterSend     = "letter.send"
 )
 
 const day = 24 * time.Hour
+
+// toldEvery is how many intents of the card provider there are for each that may be made
+// where only events tell of it.
+const toldEvery = 12
 
 // epoch is when every world begins: a Monday.
 var epoch = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
@@ -53,6 +60,7 @@ type nature struct {
 	badReads float64 // the share of the product's reads that go wrong by themselves
 	days     int     // until the world ends
 	shops    bool    // some of the company's refunds are its connected account's
+	feed     bool    // the source that is told lists its events too, so that lost ones are made up for
 }
 
 // intent is one thing that an agent means to do.
@@ -75,6 +83,9 @@ type intent struct {
 	// three that it is one of; -1: none.
 	twinOf, threeOf int
 }
+
+// onCards reports whether the card provider does it, whichever source sees it there.
+func (i intent) onCards() bool { return i.source == cards || i.source == told }
 
 // guise is how an agent acts.
 type guise int
@@ -110,6 +121,7 @@ func Draw(seed uint64, operations int) *Plan {
 	p.joinTriples()
 	slices.SortStableFunc(p.intents, func(a, b intent) int { return a.at.Compare(b.at) })
 	p.troubles = drawTroubles(rng, p.nature, starts)
+	p.nature.feed = rng.IntN(2) == 0
 	return p
 }
 
@@ -177,7 +189,9 @@ func (p *Plan) drawIntent(rng *rand.Rand, n int, f fate) intent {
 		money:  recon.Money{Minor: 100 + rng.Int64N(900)*10, Currency: currencies[rng.IntN(len(currencies))]},
 	}
 	roll := rng.IntN(100)
-	i.source = f.place(roll)
+	if i.source = f.place(roll); i.source == cards && n%toldEvery == 5 && f.tellable() {
+		i.source = told
+	}
 	switch i.source {
 	case cards:
 		i.action, i.parent = f.action, fmt.Sprintf("ch_%d_%05d", p.Seed, n)
@@ -188,6 +202,8 @@ func (p *Plan) drawIntent(rng *rand.Rand, n int, f fate) intent {
 		if p.nature.shops {
 			i.account, i.unnamed = []string{account, shop}[n%2], rng.IntN(8) == 0 && !f.elsewhere
 		}
+	case told:
+		i.action, i.parent, i.account = refundTold, fmt.Sprintf("ch_%d_%05d", p.Seed, n), toldAccount
 	case bank:
 		i.action, i.parent, i.money.Currency = payoutCreate, fmt.Sprintf("acc_%d", n), "EUR"
 	case letters:

@@ -16,17 +16,22 @@ import (
 )
 
 const (
-	account = "acct_large"
-	shop    = "acct_shop" // connected to the other one, where a world has shops
-	mode    = "live"
-	marker  = "operation_id"
+	account     = "acct_large"
+	shop        = "acct_shop" // connected to the other one, where a world has shops
+	toldAccount = "acct_told" // of which the product is told by events alone
+	mode        = "live"
+	marker      = "operation_id"
 
 	// Keys of the fake providers. The agents' may write, the product's only read.
-	agentKey   = "sk_live_TESTONLYagent"
-	productKey = "rk_live_TESTONLYreader"
-	bankToken  = "TESTONLY_bank"
-	postToken  = "TESTONLY_post"
-	hookSecret = "whsec_TESTONLY"
+	agentKey     = "sk_live_TESTONLYagent"
+	productKey   = "rk_live_TESTONLYreader"
+	toldAgentKey = "sk_live_TESTONLYtold"
+	feedKey      = "rk_live_TESTONLYfeed" // reads events alone
+	idleKey      = "rk_live_TESTONLYidle" // reads nothing
+	bankToken    = "TESTONLY_bank"
+	postToken    = "TESTONLY_post"
+	hookSecret   = "whsec_TESTONLY"
+	toldSecret   = "whsec_TESTONLYtold"
 )
 
 // providers are the three companies beyond the network.
@@ -45,6 +50,7 @@ func (w *World) startProviders() error {
 		Accounts: []stripetest.Account{
 			{ID: account, Mode: mode, Key: agentKey, ReadKey: productKey}, {ID: shop, Mode: mode, Platform: account},
 			{ID: account, Mode: "test", Key: "sk_test_TESTONLYagent"}, {ID: shop, Mode: "test", Platform: account},
+			{ID: toldAccount, Mode: mode, Key: toldAgentKey, EventsKey: feedKey, IdleKey: idleKey},
 		},
 	})
 	if err != nil {
@@ -83,6 +89,11 @@ func (w *World) openSources() (err error) {
 	if err != nil {
 		return err
 	}
+	w.outage(told, epoch, w.over().Add(2*day))
+	w.told, err = stripe.New(told, w.toldSettings(), stripe.Options{Transport: transport, OnRequest: count(told)})
+	if err != nil {
+		return err
+	}
 	theBank, err := httpapi.New(bank, w.bankSettings(), httpapi.Options{Transport: transport, OnRequest: count(bank)})
 	if err != nil {
 		return err
@@ -94,8 +105,21 @@ func (w *World) openSources() (err error) {
 	if err != nil {
 		return err
 	}
-	w.sources = map[recon.SourceName]sources.Source{cards: w.cards, bank: theBank, letters: post}
+	w.sources = map[recon.SourceName]sources.Source{cards: w.cards, told: w.told, bank: theBank, letters: post}
 	return nil
+}
+
+// toldSettings are those of an account whose key opens no object: what no event told of it
+// nobody can look for, and every look is blind for as long as the world lasts.
+func (w *World) toldSettings() stripe.Settings {
+	s := stripe.Settings{
+		System: "stripe", Account: toldAccount, Mode: mode, Marker: marker, APIURL: w.at.cards.URL(), APIKey: recon.NewSecret(idleKey), PerSecond: 1_000_000,
+	}
+	if w.plan.nature.feed {
+		s.APIKey = recon.NewSecret(feedKey)
+	}
+	s.Webhook.Secrets = []recon.Secret{recon.NewSecret(toldSecret)}
+	return s
 }
 
 // bankSettings describe an API that keeps no keys and can only be listed.
@@ -123,7 +147,7 @@ func (w *World) liveCard(r stripetest.Refund) stripetest.Life {
 	op := recon.OperationID(strings.TrimSpace(r.Metadata[marker]))
 	i := w.intents[op]
 	at := r.Created.Add(-w.plan.nature.skew)
-	d := &deed{op: op, source: cards, account: r.Account, id: r.ID, minor: r.Amount, parent: r.Charge, at: at, turns: i.fate.life.turns(at, i.n)}
+	d := &deed{op: op, source: sourceAt(r.Account), account: r.Account, id: r.ID, minor: r.Amount, parent: r.Charge, at: at, turns: i.fate.life.turns(at, i.n)}
 	w.book.write(d)
 	var life stripetest.Life
 	for _, t := range d.turns {
@@ -133,6 +157,14 @@ func (w *World) liveCard(r stripetest.Refund) stripetest.Life {
 		life = append(stripetest.Life{{Status: "succeeded"}}, life...)
 	}
 	return life
+}
+
+// sourceAt is the source that sees an account of the card provider.
+func sourceAt(account string) recon.SourceName {
+	if account == toldAccount {
+		return told
+	}
+	return cards
 }
 
 // wordOf is what the card provider calls a turn.
@@ -191,7 +223,7 @@ func (w *World) byHand(i intent, op recon.OperationID) error {
 	}
 	made, err := w.at.cards.AddRefund(r)
 	if err == nil {
-		w.book.write(&deed{op: op, source: cards, account: made.Account, id: made.ID, minor: made.Amount, parent: i.parent, at: w.clock.Now(), hand: true})
+		w.book.write(&deed{op: op, source: i.source, account: made.Account, id: made.ID, minor: made.Amount, parent: i.parent, at: w.clock.Now(), hand: true})
 	}
 	return err
 }

@@ -104,6 +104,9 @@ func (w *World) expect(source recon.SourceName, at time.Time) {
 	if at.Sub(epoch) > 5*day {
 		every = time.Hour // nobody is in a hurry any more
 	}
+	if source == told { // every sweep is blind
+		every = max(12*time.Hour, 144*every)
+	}
 	t := tick{source, at.Add(every - 1).Truncate(every)}
 	if now := w.clock.Now(); !t.at.After(now) {
 		t.at = now.Truncate(every).Add(every)
@@ -121,8 +124,12 @@ func (w *World) expect(source recon.SourceName, at time.Time) {
 // over is when the world ends.
 func (w *World) over() time.Time { return epoch.Add(time.Duration(w.plan.nature.days) * day) }
 
-// retryAt plans the next probe of a source that does not answer.
+// retryAt plans the next probe of a source that does not answer. One that never will is asked
+// when one of its operations is due.
 func (w *World) retryAt(source recon.SourceName) {
+	if source == told {
+		return
+	}
 	w.expect(source, w.clock.Now().Add(time.Minute))
 	w.expect(source, w.clock.Now().Add(10*time.Minute))
 }
@@ -214,7 +221,7 @@ func (w *World) reverify(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if out.Blind > 0 { // it is tried again sooner than tomorrow
+		if out.Blind > 0 && name != told { // it is tried again sooner than tomorrow
 			w.agenda.Plan(w.clock.Now().Add(time.Hour), func() error { return w.reverify(ctx) })
 		}
 	}
@@ -242,7 +249,17 @@ func (w *World) night(ctx context.Context) error {
 		}
 		w.audited(name, out)
 	}
+	if err := w.recoverTold(ctx); err != nil {
+		return err
+	}
 	return w.report(ctx)
+}
+
+// recoverTold reads the events of the source that is told, as the daemon does beside its audits:
+// an audit asks nothing of a source at which every look is blind.
+func (w *World) recoverTold(ctx context.Context) error {
+	_, err := w.recovery(w.told)(ctx, w.clock.Now)
+	return err
 }
 
 // report makes the report of the day before and tells it.
@@ -258,11 +275,12 @@ func (w *World) report(ctx context.Context) error {
 
 // news plans that people are told.
 func (w *World) news(ctx context.Context) {
-	if w.telling {
+	at := w.clock.Now().Truncate(tellEvery).Add(tellEvery)
+	if w.telling || at.After(w.over()) {
 		return
 	}
 	w.telling = true
-	w.agenda.Plan(w.clock.Now().Truncate(tellEvery).Add(tellEvery), func() error { return w.tell(ctx) })
+	w.agenda.Plan(at, func() error { return w.tell(ctx) })
 }
 
 // tell plans who is told of what changed, and delivers until nothing is due. What the
@@ -282,10 +300,19 @@ func (w *World) tell(ctx context.Context) error {
 	if err != nil && !errors.Is(err, errDied) {
 		return err
 	}
-	if planned+delivered > 0 || err != nil {
+	if planned > w.standing() || delivered > 0 || err != nil {
 		w.news(ctx) // what was planned may wait for others that open with it
 	}
 	return nil
+}
+
+// standing is how many incidents are planned at every telling though nothing changes: that of
+// the source at which every look is blind.
+func (w *World) standing() int {
+	if since, blind := w.blind[told]; blind && w.clock.Now().Sub(since) > day {
+		return 1
+	}
+	return 0
 }
 
 // collect puts the card provider's next posting on the agenda.
@@ -341,8 +368,8 @@ func (w *World) deliveries(ctx context.Context) error {
 // pass: what it remembers of the last one is by the real clock.
 func (w *World) newIntake() *sweep.Intake {
 	in := &sweep.Intake{
-		Inbox: w.inbox, Ledger: w.ledger, Sources: []sweep.IntakeSource{w.cards}, Sheets: map[recon.SourceName]recon.Sheet{},
-		Kinds: map[recon.SourceName][]string{cards: {"refund"}, bank: {"payout"}, letters: {"email"}},
+		Inbox: w.inbox, Ledger: w.ledger, Sources: []sweep.IntakeSource{w.cards, w.told}, Sheets: map[recon.SourceName]recon.Sheet{},
+		Kinds: map[recon.SourceName][]string{cards: {"refund"}, told: {"refund"}, bank: {"payout"}, letters: {"email"}},
 		Watch: sweep.IntakeWatch{Judged: w.judged, Ended: w.ended},
 	}
 	for name, s := range w.sources {

@@ -22,6 +22,7 @@ type Numbers struct {
 	Effects        int                          `json:"effects"`
 	InDoubt        int                          `json:"in_doubt"` // operations whose sender ever had no definite answer
 	ByEvidence     int                          `json:"closed_by_evidence"`
+	ByEvents       int                          `json:"closed_by_events_alone"` // of them, where nothing can be asked
 	ToPeople       int                          `json:"to_people"`
 	Wrong          map[string]int               `json:"wrong"` // by the check that says so
 	Faults         map[string]int               `json:"faults"`
@@ -58,6 +59,7 @@ func (n *Numbers) Add(o Numbers) {
 	n.Effects += o.Effects
 	n.InDoubt += o.InDoubt
 	n.ByEvidence += o.ByEvidence
+	n.ByEvents += o.ByEvents
 	n.ToPeople += o.ToPeople
 	n.Planted += o.Planted
 	n.Audits += o.Audits
@@ -84,7 +86,7 @@ func addAll[K comparable](to, from map[K]int) {
 }
 
 // wrongs are the checks that are told with their number also when it is 0.
-var wrongs = []string{wrongClose, missedFinding, falseFinding, secondEffect}
+var wrongs = []string{wrongClose, missedFinding, falseFinding, secondEffect, unasked}
 
 // MarshalJSON adds what is derived.
 func (n Numbers) MarshalJSON() ([]byte, error) {
@@ -123,6 +125,7 @@ func (n Numbers) Table(w io.Writer) error {
 	row("effects", n.Effects)
 	row("operations whose sender had no definite answer", n.InDoubt)
 	row("closed by evidence", n.ByEvidence)
+	row("of them by events alone, where nothing can be asked", n.ByEvents)
 	row("to people", n.ToPeople)
 	row("findings that the truth demanded", n.Planted)
 	all := maps.Clone(n.Wrong)

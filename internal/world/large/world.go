@@ -34,13 +34,14 @@ type World struct {
 	intents map[recon.OperationID]intent
 	sent    map[recon.OperationID]int // requests that agents made
 
-	at     providers
-	client *stripego.Client // the agents'
+	at      providers
+	clients map[recon.SourceName]*stripego.Client // the agents'
 
 	doom    doom
 	ledger  *ledger.Ledger
 	inbox   *inbox.Store
 	cards   *stripe.Source
+	told    *stripe.Source
 	sources map[recon.SourceName]sources.Source
 	sweeps  map[recon.SourceName]*sweep.Sweep
 	audits  map[recon.SourceName]*sweep.Audit
@@ -99,7 +100,9 @@ func (w *World) build(ctx context.Context) error {
 	if err := w.startProviders(); err != nil {
 		return err
 	}
-	w.client = world.NewAgentClient(w.at.cards.URL(), agentKey)
+	w.clients = map[recon.SourceName]*stripego.Client{
+		cards: world.NewAgentClient(w.at.cards.URL(), agentKey), told: world.NewAgentClient(w.at.cards.URL(), toldAgentKey),
+	}
 	if err := w.openSources(); err != nil {
 		return err
 	}
@@ -123,7 +126,7 @@ func (w *World) build(ctx context.Context) error {
 	return w.openSlack()
 }
 
-var sourceNames = []recon.SourceName{cards, bank, letters}
+var sourceNames = []recon.SourceName{cards, told, bank, letters}
 
 // hire makes the product's process for one source: its sweeps and audits.
 func (w *World) hire(name recon.SourceName) {
@@ -133,17 +136,22 @@ func (w *World) hire(name recon.SourceName) {
 	}
 	w.sweeps[name] = s
 	a := &sweep.Audit{Sweep: s, Accounts: w.ledger, Policies: w.policiesOf(name)}
-	if name == cards {
-		a.Recover = func(ctx context.Context, now func() time.Time) (sweep.Recovered, error) {
-			r := sweep.Recovery{Inbox: w.inbox, Source: w.cards, Oldest: w.ledger.FirstOpened}
-			read, err := r.Run(ctx, now)
-			if err == nil {
-				_, err = w.newIntake().Run(ctx, now)
-			}
-			return read, err
-		}
+	if of, lists := w.sources[name].(*stripe.Source); lists {
+		a.Recover = w.recovery(of)
 	}
 	w.audits[name] = a
+}
+
+// recovery reads what a source lists of its events, and takes it in.
+func (w *World) recovery(of *stripe.Source) func(context.Context, func() time.Time) (sweep.Recovered, error) {
+	return func(ctx context.Context, now func() time.Time) (sweep.Recovered, error) {
+		r := sweep.Recovery{Inbox: w.inbox, Source: of, Oldest: w.ledger.FirstOpened}
+		read, err := r.Run(ctx, now)
+		if err == nil {
+			_, err = w.newIntake().Run(ctx, now)
+		}
+		return read, err
+	}
 }
 
 func (w *World) policiesOf(name recon.SourceName) []recon.Policy {
@@ -163,7 +171,7 @@ func (w *World) applyPolicies(ctx context.Context, change func(*recon.Policy)) e
 		action, effect string
 		source         recon.SourceName
 	}{
-		{refundCreate, "refund", cards}, {refundGoodwill, "refund", cards}, {refundQueued, "refund", cards},
+		{refundCreate, "refund", cards}, {refundGoodwill, "refund", cards}, {refundQueued, "refund", cards}, {refundTold, "refund", told},
 		{payoutCreate, "payout", bank}, {letterSend, "email", letters},
 	} {
 		p, sheet := recon.DefaultPolicy(), w.sources[of.source].Sheet()
@@ -173,7 +181,7 @@ func (w *World) applyPolicies(ctx context.Context, change func(*recon.Policy)) e
 		} else {
 			p.Marks = []recon.Mark{recon.MarkReference}
 		}
-		if of.action == refundGoodwill {
+		if of.action == refundGoodwill || of.action == refundTold { // the latter in vain
 			p.OnAbsent = recon.AbsentRelease
 		}
 		p.KeyLifetime, p.System, p.Accounts = sheet.KeyLifetime, sheet.System, sheet.Accounts
@@ -193,11 +201,20 @@ func (w *World) applyPolicies(ctx context.Context, change func(*recon.Policy)) e
 
 // openEndpoint takes the card provider's events, as the daemon does: verified, stored, answered.
 func (w *World) openEndpoint() error {
-	server := httptest.NewServer(http.HandlerFunc(w.receive))
+	mux := http.NewServeMux()
+	mux.Handle("/main", w.receives(w.cards))
+	mux.Handle("/told", w.receives(w.told))
+	server := httptest.NewServer(mux)
 	w.onEnd(server.Close)
+	_, err := w.at.cards.AddEndpoint(stripetest.Endpoint{
+		URL: server.URL + "/told", Account: toldAccount, Mode: mode, Secrets: []string{toldSecret}, Trouble: w.plan.nature.mail, Types: []string{"refund.*"},
+	})
+	if err != nil {
+		return err
+	}
 	for _, connected := range []bool{false, true}[:len(w.cards.Sheet().Accounts)] {
 		_, err := w.at.cards.AddEndpoint(stripetest.Endpoint{
-			URL: server.URL, Account: account, Mode: mode, Connect: connected, Secrets: []string{hookSecret}, Trouble: w.plan.nature.mail,
+			URL: server.URL + "/main", Account: account, Mode: mode, Connect: connected, Secrets: []string{hookSecret}, Trouble: w.plan.nature.mail,
 			Types: []string{"refund.*", "charge.dispute.*"},
 		})
 		if err != nil {
@@ -207,15 +224,18 @@ func (w *World) openEndpoint() error {
 	return nil
 }
 
+// accountsOf are where a source's agents may send a refund.
+var accountsOf = map[recon.SourceName][]string{cards: {account, shop}, told: {toldAccount}}
+
 // populate puts everything of the plan on the agenda.
 func (w *World) populate(ctx context.Context) error {
 	for _, i := range w.plan.intents {
 		w.intents[i.id] = i
 	}
 	for _, i := range w.plan.intents {
-		if i.source == cards {
+		if i.onCards() {
 			minor := 4 * i.money.Minor * max(i.fate.times, 1)
-			for _, at := range []string{account, shop} {
+			for _, at := range accountsOf[i.source] {
 				_, err := w.at.cards.AddCharge(stripetest.Charge{
 					ID: i.parent, Account: at, Mode: mode, Amount: minor, AmountRefunded: i.fate.unseen, Currency: lower(i.money.Currency), Created: epoch.Add(-day),
 				})

@@ -56,8 +56,32 @@ func (p *place) find(id string) object {
 
 // credential is what an API key opens.
 type credential struct {
-	place    *place
-	readOnly bool
+	place *place
+	opens permission
+}
+
+// permission is what a key may do.
+type permission int
+
+const (
+	opensAll permission = iota
+	opensReading
+	opensEvents
+	opensNothing
+)
+
+// allow reports whether a request is one that the key may make.
+func (p permission) allow(r *http.Request) bool {
+	events := r.URL.Path == "/v1/events" || strings.HasPrefix(r.URL.Path, "/v1/events/")
+	switch p {
+	case opensAll:
+		return true
+	case opensReading:
+		return r.Method == http.MethodGet && r.URL.Path != "/v1/account"
+	case opensEvents:
+		return r.Method == http.MethodGet && events
+	}
+	return false
 }
 
 func (s *Server) openAccounts(accounts []Account) error {
@@ -72,7 +96,7 @@ func (s *Server) openAccounts(accounts []Account) error {
 			return fmt.Errorf("stripetest: account %q in mode %q: want an id, and live or test", a.ID, a.Mode)
 		case s.places[id] != nil:
 			return fmt.Errorf("stripetest: account %s %s is given twice", a.ID, a.Mode)
-		case a.Key == "" && a.ReadKey == "" && a.Platform == "":
+		case a.Key == "" && a.ReadKey == "" && a.EventsKey == "" && a.IdleKey == "" && a.Platform == "":
 			return fmt.Errorf("stripetest: account %s %s can be opened by nobody: give a key or a platform", a.ID, a.Mode)
 		}
 		p := &place{placeID: id, platform: a.Platform, shelves: map[kind]*shelf{}, keys: map[string]*storedKey{}}
@@ -94,17 +118,21 @@ func (s *Server) openAccounts(accounts []Account) error {
 }
 
 func (s *Server) cutKeys(p *place, a Account) error {
+	own := opensAll
+	if strings.HasPrefix(a.Key, "rk_") {
+		own = opensReading
+	}
 	for _, key := range []struct {
-		text     string
-		readOnly bool
-	}{{a.Key, strings.HasPrefix(a.Key, "rk_")}, {a.ReadKey, true}} {
+		text  string
+		opens permission
+	}{{a.Key, own}, {a.ReadKey, opensReading}, {a.EventsKey, opensEvents}, {a.IdleKey, opensNothing}} {
 		if key.text == "" {
 			continue
 		}
 		if _, taken := s.keyring[key.text]; taken {
 			return fmt.Errorf("stripetest: account %s %s has a key that opens another one too", a.ID, a.Mode)
 		}
-		s.keyring[key.text] = credential{place: p, readOnly: key.readOnly}
+		s.keyring[key.text] = credential{place: p, opens: key.opens}
 	}
 	return nil
 }
@@ -132,7 +160,7 @@ func (s *Server) authenticate(r *http.Request) (*place, *apiError) {
 				Message: fmt.Sprintf("The provided key '%s' does not have access to account '%s' (or that account does not exist).", masked(key), account)}
 		}
 	}
-	if c.readOnly && (r.Method != http.MethodGet || r.URL.Path == "/v1/account") {
+	if !c.opens.allow(r) {
 		return p, &apiError{Status: http.StatusForbidden, Type: invalidRequest,
 			Message: fmt.Sprintf("The provided key '%s' does not have the required permissions for this endpoint on account '%s'.", masked(key), p.account)}
 	}

@@ -38,7 +38,8 @@ func TestAnObjectIsThereOnlyInItsAccountAndMode(t *testing.T) {
 
 func TestOnlyAKnownKeyOpens(t *testing.T) {
 	t.Parallel()
-	srv, _ := start(t, nil)
+	const eventsKey, idleKey = "rk_live_events_0005", "rk_live_idle_0006"
+	srv, _ := start(t, func(o *stripetest.Options) { o.Accounts[0].EventsKey, o.Accounts[0].IdleKey = eventsKey, idleKey })
 	charged(t, srv, "ch_A", 500)
 	tests := []struct {
 		name, method, path string
@@ -52,6 +53,11 @@ func TestOnlyAKnownKeyOpens(t *testing.T) {
 		{"a restricted key that reads", "GET", "/v1/balance", http.Header{"Authorization": {"Bearer " + readKey}}, 200, ""},
 		{"a restricted key that writes", "POST", "/v1/refunds", http.Header{"Authorization": {"Bearer " + readKey}}, 403, ""},
 		{"a restricted key that asks whose it is", "GET", "/v1/account", http.Header{"Authorization": {"Bearer " + readKey}}, 403, ""},
+		{"a key for events that lists them", "GET", "/v1/events", http.Header{"Authorization": {"Bearer " + eventsKey}}, 200, ""},
+		{"a key for events that lists objects", "GET", "/v1/refunds", http.Header{"Authorization": {"Bearer " + eventsKey}}, 403, ""},
+		{"a key for events that reads an object", "GET", "/v1/charges/ch_A", http.Header{"Authorization": {"Bearer " + eventsKey}}, 403, ""},
+		{"a key for events that writes", "POST", "/v1/refunds", http.Header{"Authorization": {"Bearer " + eventsKey}}, 403, ""},
+		{"a key for nothing that lists events", "GET", "/v1/events", http.Header{"Authorization": {"Bearer " + idleKey}}, 403, ""},
 		{"the account itself by header", "GET", "/v1/charges/ch_A", http.Header{"Authorization": {"Bearer " + fullKey}, "Stripe-Account": {"acct_1"}}, 200, ""},
 		{"a connected account", "GET", "/v1/charges/ch_A", http.Header{"Authorization": {"Bearer " + fullKey}, "Stripe-Account": {"acct_shop"}}, 404, "resource_missing"},
 		{"a connected account of another platform", "GET", "/v1/charges", http.Header{"Authorization": {"Bearer " + otherKey}, "Stripe-Account": {"acct_shop"}}, 403, "account_invalid"},

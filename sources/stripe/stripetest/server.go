@@ -58,6 +58,9 @@ type Account struct {
 	// ReadKey only reads: every write with it is answered 403, and so is the question which
 	// account it opens, for which a restricted key needs a permission of its own.
 	ReadKey string
+	// EventsKey reads the list of events and nothing else, IdleKey nothing at all: all
+	// else is answered 403.
+	EventsKey, IdleKey string
 	// Platform is the account that this one is connected to, in the same mode.
 	Platform string
 }
