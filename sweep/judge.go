@@ -92,8 +92,11 @@ func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
 	}
 	for _, l := range h.answer.Looks {
 		if isList(l) {
-			b.Coverage = append(b.Coverage, coverageOf(l))
+			p.covered = append(p.covered, coverageOf(l))
 		}
+	}
+	if p.shelf.empty() {
+		b.Coverage, p.covered = p.covered, nil
 	}
 	for i := range v.judged {
 		j := &v.judged[i]
@@ -127,10 +130,14 @@ func coverageOf(l recon.Look) recon.Coverage {
 // its operation, or has none.
 func (p *pass) shelve(ctx context.Context) error {
 	for _, piece := range p.shelf.rest(p.batchSize()) {
-		_, err := p.Ledger.Record(ctx, ledger.Batch{
+		b := ledger.Batch{
 			Hold: p.held(), RunID: p.run.ID, Now: p.options.Now(),
 			SeenBy: piece.narrow(p.lists), Effects: piece.effects, Raw: piece.raw,
-		})
+		}
+		if p.shelf.empty() {
+			b.Coverage = p.covered
+		}
+		_, err := p.Ledger.Record(ctx, b)
 		if err != nil {
 			return fmt.Errorf("record %d effects that no operation took: %w", len(piece.effects), err)
 		}

@@ -82,6 +82,7 @@ type pass struct {
 	drained bool                       // all that was due when the run began was read
 	past    map[recon.OperationID]bool // taken and possibly still due: not again in this run
 	lists   []recon.Look               // complete lists of this run, which answer for later batches
+	covered []recon.Coverage           // what they answer for, until everything that they showed is recorded
 	deaf    map[string]bool            // witnesses that could not be asked
 	shelf   *shelf                     // what they showed and no batch took yet
 

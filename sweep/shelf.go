@@ -144,6 +144,9 @@ func (s *shelf) rest(size int) []seen {
 	return pieces
 }
 
+// empty reports whether everything that was seen was taken.
+func (s *shelf) empty() bool { return len(s.effects) == 0 }
+
 // seen is what was taken from the shelf.
 type seen struct {
 	effects []recon.Effect
