@@ -112,6 +112,8 @@ func (w *World) demand(i intent, o recon.Operation, must map[about]string, may m
 		may[key(recon.FindNeverSent)] = true // it is told when somebody could look first
 	case len(deeds) == 0 && o.SentAt.IsZero():
 		must[key(recon.FindNeverSent)] = i.fate.name
+	case len(deeds) == 0 && i.fate.old() && w.person[i.id] == recon.DidNotHappen:
+		may[key(recon.FindMissing)] = true // somebody was quicker than the third look
 	case len(deeds) == 0 && w.bySender[i.id] != recon.Failed && !w.silent(i):
 		must[key(recon.FindMissing)] = i.fate.name
 	}
@@ -130,7 +132,7 @@ func (w *World) demand(i intent, o recon.Operation, must map[about]string, may m
 	if i.fate.unseen > 0 && len(deeds) == 1 {
 		must[about{recon.FindMismatch, string(i.source) + "/" + deeds[0].id}] = i.fate.name
 	}
-	if w.person[i.id] == recon.DidNotHappen && equal > 0 {
+	if (w.person[i.id] == recon.DidNotHappen || i.fate.record.state == recon.Failed) && equal > 0 {
 		must[key(recon.FindConflict)] = i.fate.name
 	}
 	w.demandTwin(i, must)
@@ -188,5 +190,5 @@ func (w *World) demandTold(i intent, o recon.Operation, must map[about]string, m
 // for this operation: nothing can be asked, it forgets without saying when, or nobody knows at
 // which account to ask.
 func (w *World) silent(i intent) bool {
-	return i.source == told || i.source == letters && w.plan.nature.postLag == 0 || i.source == cards && w.plan.nature.shops && i.unnamed
+	return i.fate.record.unmarked || i.source == told || i.source == letters && w.plan.nature.postLag == 0 || i.source == cards && w.plan.nature.shops && i.unnamed
 }

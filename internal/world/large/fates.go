@@ -79,6 +79,8 @@ type fate struct {
 	stall, skew time.Duration
 	// disputed is when the customer's bank disputes the charge, counted from the intent; 0: never.
 	disputed time.Duration
+	// record is what the company has written down of what it did before; see [record].
+	record record
 	// late reports the first try's answer long after its lease.
 	late bool
 }
@@ -185,12 +187,19 @@ var fates = []fate{
 	twin, triple,
 }
 
-// deal gives each intent a fate by the table's weights: whole shares exactly, the broken
-// rest by chance.
-func deal(rng *rand.Rand, operations int) []fate {
+// pack is a table of fates to deal from.
+type pack struct {
+	fates   []fate
+	percent int  // of their weights
+	rest    fate // of all others
+}
+
+// deal gives so many intents a fate each, by weight: whole shares exactly, broken ones by
+// chance.
+func (p pack) deal(rng *rand.Rand, operations int) []fate {
 	deck := make([]fate, 0, operations)
-	for _, f := range fates {
-		share := operations * f.weight
+	for _, f := range p.fates {
+		share := operations * f.weight * p.percent / 100
 		count := share / 1000
 		if rng.IntN(1000) < share%1000 {
 			count++
@@ -200,7 +209,7 @@ func deal(rng *rand.Rand, operations int) []fate {
 		}
 	}
 	for len(deck) < operations {
-		deck = append(deck, plain)
+		deck = append(deck, p.rest)
 	}
 	rng.Shuffle(len(deck), func(i, j int) { deck[i], deck[j] = deck[j], deck[i] })
 	return deck[:operations]

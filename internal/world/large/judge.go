@@ -10,7 +10,6 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
-	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
 // The checks that the table shows with their number whatever it is.
@@ -43,12 +42,8 @@ func (w *World) lastOrders(ctx context.Context) error {
 	if err := w.recoverTold(ctx); err != nil {
 		return err
 	}
-	for _, name := range sourceNames {
-		out, err := w.audits[name].Run(ctx, sweep.AuditOptions{Now: w.clock.Now, Window: recon.Window{From: epoch.Add(-2 * day)}})
-		if err != nil {
-			return err
-		}
-		w.audited(name, out)
+	if err := w.auditAll(ctx); err != nil {
+		return err
 	}
 	for {
 		if err := w.sweepAll(ctx); err != nil {
@@ -234,6 +229,9 @@ func (w *World) sum(a books) Verdict {
 	n.Planted = w.planted
 	for _, i := range w.plan.intents {
 		o, there := a.ops[i.id]
+		if there && i.fate.old() {
+			n.Imported++
+		}
 		since, doubted := w.doubt[i.id]
 		if !there || !doubted {
 			continue
@@ -246,7 +244,7 @@ func (w *World) sum(a books) Verdict {
 			if i.source == told {
 				n.ByEvents++
 			}
-			n.TimeToTruth = append(n.TimeToTruth, max(o.ClosedAt.Sub(since), 0).Seconds())
+			n.TimeToTruth = append(n.TimeToTruth, max(o.ClosedAt.Sub(w.known(i, since)), 0).Seconds())
 		}
 	}
 	slices.Sort(n.TimeToTruth)
@@ -256,6 +254,14 @@ func (w *World) sum(a books) Verdict {
 	}
 	slices.SortStableFunc(w.wrong, func(x, y string) int { return cmp.Compare(x, y) })
 	return Verdict{Numbers: n, Wrongs: w.wrong}
+}
+
+// known is since when the product can have known of a doubt.
+func (w *World) known(i intent, since time.Time) time.Time {
+	if i.fate.old() {
+		return lastOf(since, w.inherited)
+	}
+	return since
 }
 
 // text names a finding in a fault.

@@ -17,8 +17,11 @@ type knowledge struct {
 	succeeded map[recon.OperationID]bool        // was ever succeeded in the ledger
 	person    map[recon.OperationID]recon.Verb  // how people settled it
 	adopted   map[recon.OperationID]string      // operations that people made for effects
+	former    map[recon.OperationID]string      // the last effect of an operation from before
+	inherited time.Time                         // when those were imported
 	outages   map[recon.SourceName][]recon.Window
 	blind     map[recon.SourceName]time.Time // since when every look was blind
+	seenAt    map[recon.SourceName]time.Time // when a look last told something
 	blindFor  map[recon.SourceName]time.Duration
 	downFor   map[recon.SourceName]time.Duration // the same, within an outage
 	events    int                                // taken in
@@ -33,9 +36,9 @@ func newKnowledge() knowledge {
 	return knowledge{
 		doubt: map[recon.OperationID]time.Time{}, bySender: map[recon.OperationID]recon.State{}, succeeded: map[recon.OperationID]bool{},
 		person: map[recon.OperationID]recon.Verb{}, adopted: map[recon.OperationID]string{},
-		outages: map[recon.SourceName][]recon.Window{}, blind: map[recon.SourceName]time.Time{}, blindFor: map[recon.SourceName]time.Duration{},
-		downFor: map[recon.SourceName]time.Duration{},
-		audit:   map[recon.SourceName]sweep.AuditResult{},
+		former: map[recon.OperationID]string{}, outages: map[recon.SourceName][]recon.Window{}, blind: map[recon.SourceName]time.Time{}, blindFor: map[recon.SourceName]time.Duration{},
+		seenAt: map[recon.SourceName]time.Time{}, downFor: map[recon.SourceName]time.Duration{},
+		audit: map[recon.SourceName]sweep.AuditResult{},
 	}
 }
 
@@ -124,7 +127,12 @@ func (w *World) looked(name recon.SourceName) func(recon.Look) {
 		now := w.clock.Now()
 		if l.Outcome != recon.Blind {
 			delete(w.blind, name)
+			w.seenAt[name] = now
 			return
+		}
+		w.retryAt(name)
+		if w.seenAt[name].Equal(now) {
+			return // a list that broke off told of some
 		}
 		if _, already := w.blind[name]; !already {
 			w.blind[name] = now

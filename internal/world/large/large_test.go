@@ -24,13 +24,12 @@ func live(t *testing.T, p *large.Plan) large.Verdict {
 }
 
 // Months at three providers, with everything that can go wrong: the ledger ends in the
-// truth. `make soak` lives through a thousand such worlds. In the fourth, what could not be
-// looked at would be taken for absent by whoever holds the two for one.
+// truth. `make soak` lives through a thousand such worlds.
 func TestEveryLargeWorldEndsInTheTruth(t *testing.T) {
 	t.Parallel()
 	died, byEvents := 0, 0
-	for _, seed := range []uint64{1, 4} {
-		v := live(t, large.Draw(seed, 80))
+	for _, seed := range []uint64{7, 9} {
+		v := live(t, large.Draw(seed, 300))
 		for _, s := range v.Wrongs {
 			t.Errorf("seed %d: %s", seed, s)
 		}

@@ -34,7 +34,7 @@ const day = 24 * time.Hour
 
 // toldEvery is how many intents of the card provider there are for each that may be made
 // where only events tell of it.
-const toldEvery = 12
+const toldEvery = 5
 
 // epoch is when every world begins: a Monday.
 var epoch = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
@@ -50,17 +50,20 @@ type Plan struct {
 
 // nature is what a world's providers and the company are like.
 type nature struct {
-	cadence  time.Duration // of sweeps
-	skew     time.Duration // of the card provider's clock against ours
-	lag      stripetest.Lag
-	bankLag  time.Duration
-	postLag  time.Duration // 0: the letter service does not say, so its silence proves nothing
-	pageCap  int           // of the card provider's lists
-	mail     stripetest.Trouble
-	badReads float64 // the share of the product's reads that go wrong by themselves
-	days     int     // until the world ends
-	shops    bool    // some of the company's refunds are its connected account's
-	feed     bool    // the source that is told lists its events too, so that lost ones are made up for
+	cadence   time.Duration // of sweeps
+	skew      time.Duration // of the card provider's clock against ours
+	lag       stripetest.Lag
+	bankLag   time.Duration
+	postLag   time.Duration // 0: the letter service does not say, so its silence proves nothing
+	pageCap   int           // of the card provider's lists
+	mail      stripetest.Trouble
+	badReads  float64       // the share of the product's reads that go wrong by themselves
+	days      int           // until the world ends
+	storm     int           // per cent of the weights of what goes wrong with intents
+	adopts    time.Duration // when the company's own records are imported
+	looksBack bool          // all of what was imported is audited at once
+	shops     bool          // some of the company's refunds are its connected account's
+	feed      bool          // the source that is told lists its events too, so that lost ones are made up for
 }
 
 // intent is one thing that an agent means to do.
@@ -91,14 +94,15 @@ func (i intent) onCards() bool { return i.source == cards || i.source == told }
 type guise int
 
 const (
-	guarded guise = iota // through package guard
-	bare                 // through the ledger's three functions alone
-	queued               // recorded in a transaction, sent by a worker
+	guarded  guise = iota // through package guard
+	bare                  // through the ledger's three functions alone
+	queued                // recorded in a transaction, sent by a worker
+	imported              // done before the world began, and imported
 )
 
 // The busy hours: agents act in bursts, as batch jobs do, so that one sweep serves many.
 const (
-	bursts    = 5
+	bursts    = 2
 	burstLong = 2 * time.Minute
 	busyDays  = 3
 )
@@ -111,9 +115,16 @@ func Draw(seed uint64, operations int) *Plan {
 	for n := range starts {
 		starts[n] = (time.Duration(rng.Int64N(int64(busyDays*day))) / time.Minute) * time.Minute
 	}
-	deck := deal(rng, operations)
+	now := (operations + 4) / 5 // what is left is from before
+	deck := pack{fates, p.nature.storm, plain}.deal(rng, now)
+	deck = append(deck, pack{oldFates, 100, recordedRight}.deal(rng, operations-now)...)
 	for n := range operations {
 		i := p.drawIntent(rng, n, deck[n])
+		if i.fate.old() {
+			drawHistory(rng, &i)
+			p.intents = append(p.intents, i)
+			continue
+		}
 		i.at = epoch.Add(starts[rng.IntN(bursts)] + time.Duration(rng.Int64N(int64(burstLong/(20*time.Second))))*20*time.Second)
 		p.intents = append(p.intents, i)
 	}
@@ -153,7 +164,7 @@ func drawNature(rng *rand.Rand) nature {
 		skew:    time.Duration(rng.Int64N(181)-90) * time.Second,
 		bankLag: pick(0, time.Minute, 5*time.Minute, 30*time.Minute),
 		postLag: pick(0, 2*time.Minute, 10*time.Minute),
-		pageCap: []int{7, 25, 100}[rng.IntN(3)],
+		pageCap: []int{7, 25, 50, 100}[rng.IntN(4)],
 		days:    40,
 	}
 	lag := pick(0, 10*time.Second, 30*time.Second)
@@ -169,6 +180,9 @@ func drawNature(rng *rand.Rand) nature {
 		n.days = 112
 	}
 	n.shops = rng.IntN(2) == 0
+	n.storm = []int{100, 40, 20, 20, 20}[rng.IntN(5)]
+	n.looksBack = rng.IntN(2) == 0
+	n.adopts = time.Duration(rng.IntN(48)) * time.Hour
 	return n
 }
 
@@ -189,7 +203,7 @@ func (p *Plan) drawIntent(rng *rand.Rand, n int, f fate) intent {
 		money:  recon.Money{Minor: 100 + rng.Int64N(900)*10, Currency: currencies[rng.IntN(len(currencies))]},
 	}
 	roll := rng.IntN(100)
-	if i.source = f.place(roll); i.source == cards && n%toldEvery == 5 && f.tellable() {
+	if i.source = f.place(roll); i.source == cards && n%toldEvery == 3 && f.tellable() && !f.old() {
 		i.source = told
 	}
 	switch i.source {
@@ -213,7 +227,7 @@ func (p *Plan) drawIntent(rng *rand.Rand, n int, f fate) intent {
 	if rng.IntN(2) == 0 || f.needsSteps() {
 		i.guise = bare
 	}
-	if i.source == cards && i.action == refundCreate && f.name != twin.name && f.name != triple.name && len(f.tries) == 1 && f.tries[0].crash == survives && rng.IntN(5) == 0 {
+	if i.source == cards && i.action == refundCreate && !f.old() && f.name != twin.name && f.name != triple.name && len(f.tries) == 1 && f.tries[0].crash == survives && rng.IntN(5) == 0 {
 		i.guise, i.action = queued, refundQueued
 	}
 	return i

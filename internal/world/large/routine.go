@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,9 +38,9 @@ func newRoutine() routine { return routine{planned: map[tick]bool{}} }
 // The days on which something is done. Most happens in the first ones; on others a company
 // would do the same and find nothing new, which costs time and proves little.
 var (
-	auditDays    = []int{1, 3, 5, 12, 33, 70, 105}
-	reverifyDays = []int{2, 4, 6, 9, 12, 25, 30, 35, 39, 80, 95, 110}
-	peopleDays   = []int{1, 2, 4, 6, 13, 31}
+	auditDays    = []int{1, 3, 33, 105}
+	reverifyDays = []int{2, 9, 31, 39, 80, 110}
+	peopleDays   = []int{1, 2, 4, 31}
 	sweepDays    = []int{5, 10, 20, 30, 37, 60, 90}
 )
 
@@ -59,19 +60,13 @@ func sinceEpoch(days int, hour time.Duration) time.Duration {
 }
 
 // tellEvery is how often people are told of what changed.
-const tellEvery = time.Hour
+const tellEvery = 2 * time.Hour
 
 // schedule puts the daily things on the agenda.
 func (w *World) schedule(ctx context.Context) {
 	w.run = func(name recon.SourceName) error { return w.sweep(ctx, name) }
 	w.changed = func() { w.news(ctx) }
 	days := w.plan.nature.days
-	for n, i := range w.plan.intents {
-		if n%100 == 50 { // not when, but that there is something
-			w.agenda.Plan(i.at.Add(time.Minute), func() error { return w.vacuum(ctx) })
-			break
-		}
-	}
 	for _, daily := range []struct {
 		days []int
 		hour time.Duration
@@ -81,7 +76,6 @@ func (w *World) schedule(ctx context.Context) {
 		{reverifyDays, reverifyHour, w.reverify},
 		{peopleDays, 9 * time.Hour, w.morning},
 		{sweepDays, 12 * time.Hour, w.sweepAll},
-		{[]int{1}, 0, w.vacuum},
 	} {
 		for _, d := range daily.days {
 			if d < days {
@@ -91,21 +85,11 @@ func (w *World) schedule(ctx context.Context) {
 	}
 }
 
-// vacuum does what the database does by itself, but by its own clock, in which a whole world
-// takes seconds: it learns how much there is of what.
-func (w *World) vacuum(ctx context.Context) error {
-	_, err := w.ledger.Pool().Exec(ctx, "ANALYZE")
-	return err
-}
-
 // expect plans a sweep of the source at the first tick at or after a time.
 func (w *World) expect(source recon.SourceName, at time.Time) {
-	every := w.plan.nature.cadence
-	if at.Sub(epoch) > 5*day {
-		every = time.Hour // nobody is in a hurry any more
-	}
+	every := w.cadence(at)
 	if source == told { // every sweep is blind
-		every = max(12*time.Hour, 144*every)
+		every = map[bool]time.Duration{false: 12 * time.Hour, true: 5 * day}[w.settled()]
 	}
 	t := tick{source, at.Add(every - 1).Truncate(every)}
 	if now := w.clock.Now(); !t.at.After(now) {
@@ -119,6 +103,34 @@ func (w *World) expect(source recon.SourceName, at time.Time) {
 		delete(w.planned, t)
 		return w.run(source)
 	})
+}
+
+// cadence is how often a source is swept around a time. A company would go on as it began;
+// what is due in hours or days is then seen a little sooner, and nothing else is shown.
+func (w *World) cadence(at time.Time) time.Duration {
+	switch ahead := at.Sub(w.clock.Now()); {
+	case at.Sub(epoch) > 5*day:
+		return 2 * day
+	case ahead > 2*time.Hour:
+		return 2 * time.Hour
+	case ahead > 30*time.Minute:
+		return 30 * time.Minute
+	case ahead > 10*time.Minute:
+		return max(15*time.Minute, w.plan.nature.cadence)
+	}
+	return w.plan.nature.cadence
+}
+
+// settled reports whether it is long shown what comes of it that nothing can be asked at
+// the source that is told.
+func (w *World) settled() bool { return w.clock.Now().Sub(epoch) > 6*day }
+
+// asked are the sources that are looked at in the usual way now.
+func (w *World) asked() []recon.SourceName {
+	if w.settled() {
+		return slices.DeleteFunc(slices.Clone(sourceNames), func(s recon.SourceName) bool { return s == told })
+	}
+	return sourceNames
 }
 
 // over is when the world ends.
@@ -165,8 +177,6 @@ func (w *World) sweep(ctx context.Context, name recon.SourceName) error {
 		return err
 	case out.SetAside > 0:
 		return fmt.Errorf("sweep of %s: %d conclusions could not be recorded", name, out.SetAside)
-	case out.Blind > 0:
-		w.retryAt(name)
 	}
 	return nil
 }
@@ -201,7 +211,7 @@ func (w *World) reverify(ctx context.Context) error {
 		w.agenda.Plan(w.deadTill.Add(time.Second), func() error { return w.reverify(ctx) })
 		return nil
 	}
-	for _, name := range sourceNames {
+	for _, name := range w.asked() {
 		due, err := w.ledger.Due(ctx, ledger.Scope{Source: name, Ladder: ledger.ClosedOperations}, w.clock.Now(), 1)
 		if err != nil {
 			return err
@@ -234,7 +244,7 @@ func (w *World) night(ctx context.Context) error {
 		w.agenda.Plan(w.deadTill.Add(time.Second), func() error { return w.night(ctx) })
 		return nil
 	}
-	for _, name := range sourceNames {
+	for _, name := range w.asked() {
 		var out sweep.AuditResult
 		err := w.mortally("an audit", func() (err error) {
 			out, err = w.audits[name].Run(ctx, sweep.AuditOptions{Now: w.clock.Now})

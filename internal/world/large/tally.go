@@ -19,6 +19,7 @@ import (
 type Numbers struct {
 	Worlds         int                          `json:"worlds"`
 	Operations     int                          `json:"operations"`
+	Imported       int                          `json:"imported"` // of the operations, those from before
 	Effects        int                          `json:"effects"`
 	InDoubt        int                          `json:"in_doubt"` // operations whose sender ever had no definite answer
 	ByEvidence     int                          `json:"closed_by_evidence"`
@@ -56,6 +57,7 @@ func (n *Numbers) Add(o Numbers) {
 	}
 	n.Worlds += o.Worlds
 	n.Operations += o.Operations
+	n.Imported += o.Imported
 	n.Effects += o.Effects
 	n.InDoubt += o.InDoubt
 	n.ByEvidence += o.ByEvidence
@@ -122,6 +124,7 @@ func (n Numbers) Table(w io.Writer) error {
 	row := func(what string, v any) { fmt.Fprintf(t, "%v\t  %s\n", v, what) }
 	row("worlds", n.Worlds)
 	row("operations", n.Operations)
+	row("of them imported, from before the product", n.Imported)
 	row("effects", n.Effects)
 	row("operations whose sender had no definite answer", n.InDoubt)
 	row("closed by evidence", n.ByEvidence)

@@ -64,6 +64,9 @@ func Run(ctx context.Context, p *Plan, databaseURL string) (Verdict, error) {
 		plan: p, clock: &world.Clock{}, agenda: &world.Agenda{}, book: newBook(), tally: newTally(),
 		intents: map[recon.OperationID]intent{}, sent: map[recon.OperationID]int{}, knowledge: newKnowledge(), routine: newRoutine(), endpoint: newEndpoint(),
 	}
+	for _, i := range p.intents {
+		w.intents[i.id] = i
+	}
 	w.clock.Set(epoch)
 	defer w.end()
 	for _, step := range []func(context.Context) error{
@@ -119,6 +122,9 @@ func (w *World) build(ctx context.Context) error {
 	w.sweeps, w.audits = map[recon.SourceName]*sweep.Sweep{}, map[recon.SourceName]*sweep.Audit{}
 	for _, name := range sourceNames {
 		w.hire(name)
+	}
+	if err := w.remember(); err != nil {
+		return err
 	}
 	if err := w.openEndpoint(); err != nil {
 		return err
@@ -230,18 +236,12 @@ var accountsOf = map[recon.SourceName][]string{cards: {account, shop}, told: {to
 // populate puts everything of the plan on the agenda.
 func (w *World) populate(ctx context.Context) error {
 	for _, i := range w.plan.intents {
-		w.intents[i.id] = i
-	}
-	for _, i := range w.plan.intents {
+		if i.fate.old() {
+			continue
+		}
 		if i.onCards() {
-			minor := 4 * i.money.Minor * max(i.fate.times, 1)
-			for _, at := range accountsOf[i.source] {
-				_, err := w.at.cards.AddCharge(stripetest.Charge{
-					ID: i.parent, Account: at, Mode: mode, Amount: minor, AmountRefunded: i.fate.unseen, Currency: lower(i.money.Currency), Created: epoch.Add(-day),
-				})
-				if err != nil {
-					return err
-				}
+			if err := w.addCharge(i); err != nil {
+				return err
 			}
 		}
 		if i.fate.disputed != 0 {
@@ -252,7 +252,22 @@ func (w *World) populate(ctx context.Context) error {
 	for _, t := range w.plan.troubles {
 		w.agenda.Plan(epoch.Add(t.at), func() error { return t.happen(ctx, w) })
 	}
+	w.agenda.Plan(epoch.Add(w.plan.nature.adopts), func() error { return w.inherit(ctx) })
 	w.schedule(ctx)
+	return nil
+}
+
+// addCharge makes the charge that an intent gives back, in every account where it may be.
+func (w *World) addCharge(i intent) error {
+	for _, at := range accountsOf[i.source] {
+		_, err := w.at.cards.AddCharge(stripetest.Charge{
+			ID: i.parent, Account: at, Mode: mode, Amount: 4 * i.money.Minor * max(i.fate.times, 1), AmountRefunded: i.fate.unseen,
+			Currency: lower(i.money.Currency), Created: w.clock.Now().Add(-day),
+		})
+		if err != nil {
+			return err
+		}
+	}
 	return nil
 }
 
