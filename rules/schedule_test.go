@@ -182,6 +182,21 @@ func TestAgeRules(t *testing.T) {
 			t.Error("an outage of three days is not blind")
 		}
 	})
+	t.Run("not given up while looks that count find nothing", func(t *testing.T) {
+		t.Parallel()
+		now := sent.Add(40 * 24 * time.Hour) // imported, or asked again after a long outage
+		b := lost()
+		for n, want := range []wants{
+			{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)},
+			{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)},
+			{"missing", recon.ManualReview, "", kinds(recon.FindMissing)},
+		} {
+			at := now.Add(time.Duration(n) * 10 * time.Minute)
+			d := b.looks(listed(at)).decide(at)
+			demand(t, d, want)
+			b.check(func(c *recon.Check) { *c = d.Check })
+		}
+	})
 	t.Run("giving up keeps the finding that is open", func(t *testing.T) {
 		t.Parallel()
 		now := sent.Add(73 * time.Hour)
