@@ -33,18 +33,21 @@ type world struct {
 	calls *counter
 }
 
-// counter counts statements as the server sees them; many that are sent at once are one.
-type counter struct{ n atomic.Int64 }
+// counter counts statements, and the round trips that they take: many that are sent at once
+// take one.
+type counter struct{ n, trips atomic.Int64 }
 
 func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	c.n.Add(1)
+	c.trips.Add(1)
 	return ctx
 }
 
 func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-func (c *counter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	c.n.Add(1)
+func (c *counter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+	c.n.Add(int64(d.Batch.Len()))
+	c.trips.Add(1)
 	return ctx
 }
 

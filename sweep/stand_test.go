@@ -269,23 +269,27 @@ func (s *stand) everything() []string {
 	return all
 }
 
-// counter counts statements; many that are sent at once are one.
+// counter counts statements, many that are sent at once each by itself.
 type counter struct {
 	mu sync.Mutex // guards n
 	n  int
 }
 
-func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+func (c *counter) add(ctx context.Context, statements int) context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.n++
+	c.n += statements
 	return ctx
+}
+
+func (c *counter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	return c.add(ctx, 1)
 }
 
 func (c *counter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-func (c *counter) TraceBatchStart(ctx context.Context, conn *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
-	return c.TraceQueryStart(ctx, conn, pgx.TraceQueryStartData{})
+func (c *counter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceBatchStartData) context.Context {
+	return c.add(ctx, d.Batch.Len())
 }
 
 func (c *counter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
