@@ -109,7 +109,7 @@ func TestB106_AnEventClosesWhatWasGivenUp(t *testing.T) {
 	stripe, _ := startFakes(t)
 	url := pgtest.URL(t)
 	text := strings.NewReplacer(`sweep: "off"`, `sweep: "0 0 1 1 *"`,
-		"class: irreversible}", "class: irreversible, unresolved_after: 10m, give_up_after: 30m, absence: {looks: 100, over: 10m}}").Replace(hooked)
+		"class: irreversible}", "class: irreversible, unresolved_after: 10m, give_up_after: 30m}").Replace(hooked)
 	c := parse(t, text, map[string]string{"KEY": "sk_live_TESTONLY", "STRIPE_URL": stripe.URL(), "SECRET": hookSecret, "OLD": "whsec_OLD"})
 	record(t, c.Policies, url)
 	l, err := ledger.Open(t.Context(), ledger.Options{URL: url, MaxConns: 1})
@@ -117,6 +117,10 @@ func TestB106_AnEventClosesWhatWasGivenUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
+	// Without a mark no look can say that it is absent.
+	if _, err := l.Pool().Exec(t.Context(), "UPDATE reconciler.operations SET marks = '{}'"); err != nil {
+		t.Fatal(err)
+	}
 	d := start(t, c, url)
 	standing := func(state recon.State, want recon.FindingState) {
 		t.Helper()

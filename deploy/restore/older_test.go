@@ -77,8 +77,8 @@ func TestWhatAnOlderBackupLacksIsFoundAndNotSentAgain(t *testing.T) {
 	s.follow(stepAudit)
 	want := map[string]string{
 		"closed": "succeeded " + closed, "lost": "succeeded " + lost, "waiting": "succeeded " + waiting,
-		// Nothing of these is there: that one was sent is for a person, that one was not is certain.
-		"never": "manual_review", "unsent": "failed",
+		// Nothing of these is there: that one was sent is asked for again, that one was not is certain.
+		"never": "unknown", "unsent": "failed",
 	}
 	differ(t, "states after the audit", want, s.states(s.new))
 
