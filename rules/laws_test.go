@@ -169,7 +169,8 @@ func TestLawSuggestionsNeverClose(t *testing.T) {
 			t.Fatalf("%s: %s → %s on a suggestion", with.Rule, with.From, with.To)
 		}
 		b.c.Effects = nil
-		if without := b.decide(now); without.To == without.From && with.To != with.From {
+		// It stops the count of absence, so that what is old is given to people sooner.
+		if without := b.decide(now); without.To == without.From && with.To != with.From && with.Rule != "give_up" {
 			t.Fatalf("%s: a suggestion changed %s to %s", with.Rule, with.From, with.To)
 		}
 	})

@@ -4,6 +4,10 @@ package main
 var judging = []mutant{
 	{"world: blind and half counts as absent", "rules/absence.go",
 		`case l.Outcome == recon.Blind || !l.Complete:`, `case false:`, "internal/world/large", "EveryLargeWorld"},
+	{"judge: the first look that counts gives up", "rules/decide_give_up.go",
+		`v.absence.Looks > 0 && v.now.Sub(v.absence.First) < countingFor`, `false`, "rules", ""},
+	{"judge: a count of absence keeps for ever from giving up", "rules/decide_give_up.go",
+		`v.absence.Looks > 0 && v.now.Sub(v.absence.First) < countingFor`, `v.absence.Looks > 0`, "rules", ""},
 	{"judge: blind counts as absent", "rules/absence.go",
 		`case l.Outcome == recon.Blind || !l.Complete:`, `case !l.Complete:`, "rules", ""},
 	{"judge: a look that broke off counts as absent", "rules/absence.go",

@@ -111,6 +111,10 @@ var telling = []mutant{
 		`Doubt: n.Doubt || kind == Lost,`, `Doubt: n.Doubt,`, "escalation", "AFailureSays"},
 	{"tell: a destination's wait is ignored", "escalation/retry.go",
 		`wait = min(max(after, time.Second), retryAfterMax)`, `wait = min(max(after, time.Second), time.Second)`, "escalation", "AFailureSays|RetryAfter"},
+	{"sweep: a window is seen before all that it showed is stored", "sweep/judge.go",
+		`if p.shelf.empty() {
+		b.Coverage, p.covered`, `if true {
+		b.Coverage, p.covered`, "sweep", "ARunThatDiesLeaves"},
 	{"tell: a notice is claimed by two", "ledger/notices.go",
 		`
 	AND (n.claimed_until IS NULL OR n.claimed_until <= $3)`, ` AND $3 <= $4`, "ledger", "ClaimedByOne"},

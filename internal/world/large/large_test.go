@@ -24,11 +24,12 @@ func live(t *testing.T, p *large.Plan) large.Verdict {
 }
 
 // Months at three providers, with everything that can go wrong: the ledger ends in the
-// truth. `make soak` lives through a thousand such worlds.
+// truth. `make soak` lives through a thousand such worlds. In the first of these, what could
+// not be looked at would be taken for absent by whoever holds the two for one.
 func TestEveryLargeWorldEndsInTheTruth(t *testing.T) {
 	t.Parallel()
 	died, byEvents := 0, 0
-	for _, seed := range []uint64{7, 9} {
+	for _, seed := range []uint64{2, 9} {
 		v := live(t, large.Draw(seed, 300))
 		for _, s := range v.Wrongs {
 			t.Errorf("seed %d: %s", seed, s)
