@@ -191,9 +191,7 @@ func (w *World) inherit(ctx context.Context) error {
 		}
 	}
 	if w.plan.nature.looksBack {
-		if w.plan.nature.looksBack {
-			w.agenda.Plan(w.clock.Now().Add(2*time.Hour), func() error { return w.auditAll(ctx) })
-		}
+		w.agenda.Plan(w.clock.Now().Add(2*time.Hour), func() error { return w.auditAll(ctx) })
 	}
 	return nil
 }

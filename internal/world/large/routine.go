@@ -88,8 +88,11 @@ func (w *World) schedule(ctx context.Context) {
 // expect plans a sweep of the source at the first tick at or after a time.
 func (w *World) expect(source recon.SourceName, at time.Time) {
 	every := w.cadence(at)
-	if source == told { // every sweep is blind
-		every = map[bool]time.Duration{false: 12 * time.Hour, true: 5 * day}[w.settled()]
+	switch {
+	case source == told && w.settled():
+		every = 5 * day
+	case source == told: // every sweep is blind
+		every = day / 2
 	}
 	t := tick{source, at.Add(every - 1).Truncate(every)}
 	if now := w.clock.Now(); !t.at.After(now) {

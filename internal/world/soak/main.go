@@ -1,7 +1,7 @@
 // Command soak lives through many large worlds, one more at a time than there are
-// processors, and tells in one table how
-// the product did against the truth. Anything wrong fails it, with the command that
-// repeats the world and the smallest part of it that still goes wrong.
+// processors, and tells in one table how the product did against the truth. Anything wrong
+// fails it, with the command that repeats the world and the smallest part of it that still
+// goes wrong.
 package main
 
 import (
@@ -78,7 +78,7 @@ func soak(ctx context.Context, o options) (failed int, err error) {
 	if o.operations < 1 || o.operations > large.MaxOperations {
 		return 0, fmt.Errorf("-operations %d: give a number between 1 and %d", o.operations, large.MaxOperations)
 	}
-	debug.SetGCPercent(1000) // worlds are short, and there are two
+	debug.SetGCPercent(1000) // worlds are short, and there are few at a time
 	began := time.Now()
 	r := &runner{options: o}
 	r.server, err = localpg.Start(ctx, localpg.Options{Throwaway: true})
