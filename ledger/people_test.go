@@ -740,11 +740,11 @@ func TestAStoryIsReadInAFewRoundTrips(t *testing.T) {
 		if n, err := tt.read(); err != nil || n == 0 {
 			t.Fatalf("%s: %d, %v", tt.what, n, err)
 		}
-		before := w.calls.n.Load()
+		before := w.calls.trips.Load()
 		if _, err := tt.read(); err != nil {
 			t.Fatal(err)
 		}
-		if n := w.calls.n.Load() - before; n > tt.most {
+		if n := w.calls.trips.Load() - before; n > tt.most {
 			t.Errorf("%s takes %d round trips, more than %d", tt.what, n, tt.most)
 		}
 	}
