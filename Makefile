@@ -93,7 +93,7 @@ vuln: ## Look for known faults in what the code calls (from vuln.go.dev, the mod
 	@tools/vuln
 
 .PHONY: fuzz
-fuzz: ## Run each fuzz test for FUZZTIME (10s)
+fuzz: database ## Run each fuzz test for FUZZTIME (10s)
 	@tools/fuzz $(FUZZTIME)
 
 .PHONY: bench

@@ -217,10 +217,6 @@ func TestImportsOfNothingAndOfManyChunks(t *testing.T) {
 // FuzzImport holds that any file is counted line by line, and that the same file again
 // says nothing new.
 func FuzzImport(f *testing.F) {
-	f.Add(operationLine("a", `"state":"unknown"`))
-	f.Add("\ufeff{}\n\n[1]\nnull")
-	f.Add(operationLine("b", `"state":"pending","metadata":{"a":1e400}`) + `{"id":`)
-	f.Add(operationLine("c", `"state":"failed","key":"k"`) + operationLine("d", `"state":"failed","key":"k"`) + operationLine("c", `"state":"unknown"`))
 	led, err := ledger.Open(f.Context(), ledger.Options{URL: pgtest.URL(f), MaxConns: 1})
 	if err != nil {
 		f.Fatal(err)

@@ -218,8 +218,6 @@ func TestErrorsDoNotSpillLongValues(t *testing.T) {
 
 func FuzzParseOperation(f *testing.F) {
 	f.Add([]byte(fullOperation))
-	f.Add([]byte(`{"id":"a","source":"s","action":"x","target":"t","state":"pending","created_at":"2026-01-01T00:00:00Z"}`))
-	f.Add([]byte(`{"id":"\u00e9","amount":1.5}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		o, err := recon.ParseOperation(line)
 		if err != nil {
@@ -250,8 +248,6 @@ func FuzzParseOperation(f *testing.F) {
 }
 
 func FuzzParseEffect(f *testing.F) {
-	f.Add([]byte(`{"id":"re_1","source":"s","kind":"refund","status":"completed","amount":1,"currency":"EUR","fee":-1,` +
-		`"other_parents":["a","b"],"created_at":"2026-03-01T09:00:00Z","metadata":{"a":"\"\u2028"}}`))
 	f.Fuzz(func(t *testing.T, line []byte) {
 		e, err := recon.ParseEffect(line)
 		if err != nil {

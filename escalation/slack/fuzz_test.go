@@ -17,8 +17,6 @@ func FuzzSignature(f *testing.F) {
 	good := slacktest.Sign(testSecret, at, []byte("payload=%7B%7D"))
 	f.Add(good.Get("X-Slack-Request-Timestamp"), good.Get("X-Slack-Signature"), []byte("payload=%7B%7D"))
 	f.Add(good.Get("X-Slack-Request-Timestamp"), strings.ToUpper(good.Get("X-Slack-Signature")), []byte("payload=%7B%7D"))
-	f.Add("+1772442000", "v0=", []byte{})
-	f.Add("-9223372036854775808", "v0=00", []byte{0})
 	n, err := New("recon", Settings{Channel: "#recon", Token: recon.NewSecret("xoxb-TESTONLY"), SigningSecret: recon.NewSecret(testSecret)})
 	if err != nil {
 		f.Fatal(err)

@@ -78,9 +78,6 @@ func TestANumberWithTwoReadingsRefusesTheFile(t *testing.T) {
 
 // What is read is what the digits say, or nothing.
 func FuzzAmount(f *testing.F) {
-	for _, s := range []string{"$18.75", "(14.10)", "6-", "RM 3,417.20", "1.234,50", "1,23", "--", "-0", "٣.٥", "1e5", "0x10", "−1"} {
-		f.Add(s, byte('.'), byte(2))
-	}
 	f.Fuzz(func(t *testing.T, cell string, decimal, digits byte) {
 		n := numbers{decimal: '.', thousands: ',', declared: digits%2 == 0}
 		if decimal%2 == 1 {

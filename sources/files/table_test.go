@@ -526,10 +526,6 @@ func TestRowsDoNotDependOnHowTheBytesArrive(t *testing.T) {
 // A reader of outside bytes ends, counts every row once, and never gives an effect that
 // the ledger would refuse.
 func FuzzTable(f *testing.F) {
-	f.Add("id;Tag;Amount\nre_1;01.03.2026;1,00\n", "")
-	f.Add("id;Tag;Amount\r\"a\"\"b\";01.03.2026;\"1.234,00\"\r\n", "")
-	f.Add("\xff\xfei\x00d\x00;\x00", "")
-	f.Add("id,Tag,Amount\nx,\"", "windows-1252")
 	f.Fuzz(func(t *testing.T, text, encoding string) {
 		s := german
 		switch encoding {
@@ -555,9 +551,6 @@ func FuzzTable(f *testing.F) {
 }
 
 func FuzzStripe(f *testing.F) {
-	f.Add("created_utc,currency,gross,reporting_category,source_id\n2026-03-01 10:00:02,eur,-10.00,refund,re_8\n")
-	f.Add("id,Created (UTC),Amount,Currency,Status\nch_1,2026-03-01 10:00,1.00,eur,Paid\n")
-	f.Add(`{"id":"a","source":"s","kind":"refund","status":"completed","created_at":"2026-03-01T00:00:00Z"}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		r := files.Open(files.Stripe("s"), strings.NewReader(text), "x")
 		for row := new(files.Row); r.Next(row); {

@@ -30,9 +30,8 @@ func FuzzSignatureHeader(f *testing.F) {
 	src := fuzzReceiver(f)
 	body := []byte(plainEvent)
 	good := mark(now, body, hookSecret)
-	for _, header := range []string{
-		fmt.Sprintf("t=%d,v1=%s", now.Unix(), good), fmt.Sprintf("t=%d,v1=%s,v0=00", now.Unix(), good), "", "t=1,v1=00",
-		"t=1772442000", "v1=" + good, "t=,v1=", ",,,", "t=1,t=2,v1=" + good, strings.Repeat("v1=00,", 40),
+	for _, header := range []string{ // those without a right mark are in testdata
+		fmt.Sprintf("t=%d,v1=%s", now.Unix(), good), fmt.Sprintf("t=%d,v1=%s,v0=00", now.Unix(), good), "v1=" + good, "t=1,t=2,v1=" + good,
 	} {
 		f.Add(header)
 	}
@@ -54,10 +53,8 @@ func FuzzSignatureHeader(f *testing.F) {
 func FuzzEventBody(f *testing.F) {
 	src := fuzzReceiver(f)
 	for _, body := range []string{
-		plainEvent, `{}`, `[]`, ``, `{"d":"\ud800"}`, `{"id":"evt_\u0000","type":"refund.created"}`, `{"request":"req_1"}`, `{"created":"2026-03-02T08:26:40Z"}`,
-		string(eventOf("refund.created", wholeRefund).Body), string(eventOf("charge.refunded", wholeCharge).Body),
-		string(eventOf("payment_intent.succeeded", wholeIntent).Body), strings.Repeat(`{"data":`, 200),
-		`{"id":"evt_3","object":"v2.core.event","related_object":{"id":"re_1","type":"refund"}}`,
+		plainEvent, string(eventOf("refund.created", wholeRefund).Body), string(eventOf("charge.refunded", wholeCharge).Body),
+		string(eventOf("payment_intent.succeeded", wholeIntent).Body),
 	} {
 		f.Add([]byte(body))
 	}
@@ -85,11 +82,7 @@ func FuzzEventBody(f *testing.F) {
 // Any object in an event of any type shows nothing, or what can be stored.
 func FuzzEventObject(f *testing.F) {
 	src := fuzzReceiver(f)
-	for typ, object := range map[string]string{
-		"refund.created": wholeRefund, "refund.updated": `{"id":"re_1","object":"refund"}`, "charge.refunded": wholeCharge,
-		"charge.succeeded": `{"object":"charge","refunds":{"data":[1,null,{}]}}`, "payment_intent.succeeded": wholeIntent, "customer.deleted": `{"id":"cus_1","object":"customer"}`,
-		"invoice.upcoming": `{"object":"invoice"}`, "transfer.created": `null`,
-	} {
+	for typ, object := range map[string]string{"refund.created": wholeRefund, "charge.refunded": wholeCharge, "payment_intent.succeeded": wholeIntent} {
 		f.Add(typ, []byte(object))
 	}
 	f.Fuzz(func(t *testing.T, typ string, object []byte) {
