@@ -59,7 +59,7 @@ func newFake(t *testing.T, style string, change func(*httpapi.Settings)) fake {
 	t.Helper()
 	c := &clock{now: time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)}
 	f := fake{clock: c, Server: httpapitest.Start(c.Now, style, 50), hanging: &hanging{waiting: map[*http.Request]context.CancelCauseFunc{}}, style: style, change: change}
-	f.OnHang(f.hanging.giveUp)
+	f.OnHang(func(*http.Request) { f.hanging.giveUp() })
 	t.Cleanup(f.Close)
 	return f
 }

@@ -2,6 +2,7 @@ package httpapi_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +103,34 @@ func TestPostmarkLettersGoThroughTheirStates(t *testing.T) {
 				recon.Window{From: p.Now().Add(-time.Hour), To: p.Now().Add(time.Second)}, "", func() time.Time { return p.Now().Add(2 * time.Second) })
 			if err != nil || len(page.Effects) != 1 || page.Effects[0].Status != test.want {
 				t.Errorf("listed: %+v with %v, want one as %s", page.Effects, err, test.want)
+			}
+		})
+	}
+}
+
+// Whatever befalls a question, a letter that is there is never absent.
+func TestPostmarkThatDoesNotAnswerIsBlind(t *testing.T) {
+	for _, fault := range httpapitest.Faults {
+		t.Run(string(fault), func(t *testing.T) {
+			p := newPost(t, func(s *httpapi.PostmarkSettings) { s.Lag = recon.Duration(time.Minute) })
+			id := p.letter("op-1")
+			p.Advance(time.Hour)
+			src, err := httpapi.NewPostmark("postmark", p.settings(), httpapi.Options{Transport: bare, Timeout: 300 * time.Millisecond})
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.Break(fault, 0)
+			for way, effect := range map[string]string{"by reference": "", "by id": id} {
+				ans, err := src.Ask(t.Context(), []sources.Question{{
+					Operation: "op-1", Kind: "email", Account: "letters", Mode: "live", EffectID: effect, Marks: []recon.Mark{recon.MarkReference}, From: p.Now().Add(-2 * time.Hour),
+				}}, p.Now)
+				if err != nil || len(ans.Looks) == 0 || len(ans.Effects) != 0 || slices.ContainsFunc(ans.Looks, func(l recon.Look) bool { return l.Outcome != recon.Blind }) {
+					t.Errorf("%s: %+v with %v, want nothing but blind looks", way, ans, err)
+				}
+			}
+			p.Mend()
+			if ans := p.ask(t); len(ans.Effects) != 1 {
+				t.Errorf("mended: %+v, want the letter", ans)
 			}
 		})
 	}

@@ -212,6 +212,9 @@ func (s *Server) answered(w http.ResponseWriter, r *http.Request) {
 	h := s.hooks[r.PathValue("id")]
 	outcome := "ok"
 	switch f := s.fault("response_url"); {
+	case f != nil && f.LoseRequest:
+		outcome = "request lost"
+		drop(w)
 	case f != nil && f.Status != 0:
 		outcome = "http_" + strconv.Itoa(f.Status)
 		w.WriteHeader(f.Status)

@@ -33,6 +33,7 @@ type Letter struct {
 // shows no events; messages are forgotten after the retention.
 type Postmark struct {
 	*httptest.Server
+	way
 	now func() time.Time
 	// Reach is the largest sum of count and offset; Retention is for how long messages are
 	// kept. They are set before the first request.
@@ -103,7 +104,7 @@ func (p *Postmark) serve(w http.ResponseWriter, r *http.Request) {
 	p.all++
 	status, body := p.answer(r)
 	p.mu.Unlock()
-	write(w, status, "application/json", encode(body))
+	p.pass(w, r, status, nil, encode(body))
 }
 
 func refusal(code int, text string) map[string]any {

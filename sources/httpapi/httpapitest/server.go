@@ -19,27 +19,6 @@ import (
 	"time"
 )
 
-// Fault is what goes wrong on the way to the fake.
-type Fault string
-
-// The faults that it knows.
-const (
-	TooMany   Fault = "429 too many requests"
-	Broken    Fault = "500 internal error"
-	Proxy     Fault = "502 page of a proxy"
-	Hangs     Fault = "no answer in time"
-	Cut       Fault = "a reply cut in the middle"
-	NotJSON   Fault = "200 that is not JSON"
-	Empty     Fault = "200 with an empty object"
-	Closes    Fault = "connection closed without a reply"
-	NoKey     Fault = "401 unknown credentials"
-	Forbidden Fault = "403 not permitted"
-	Redirects Fault = "302 to a page for people"
-	NoBody    Fault = "200 without a body"
-	HTML404   Fault = "404 page of a proxy"
-	HTML200   Fault = "200 page of a proxy"
-)
-
 // Object is an effect as the fake holds it.
 type Object struct {
 	ID        string
@@ -57,6 +36,7 @@ type Object struct {
 // Server is a running fake.
 type Server struct {
 	*httptest.Server
+	way
 	now func() time.Time
 
 	mu       sync.Mutex // guards what follows
@@ -65,21 +45,17 @@ type Server struct {
 	oldest   bool
 	lag      time.Duration
 	objects  []*Object
-	fault    Fault
-	good     int
 	all      int
 	writes   int
 	heedless bool // ignores the window
 	deaf     bool // ignores every filter
 	change   func(map[string]any)
-	onHang   func()
-	mended   chan struct{}
 }
 
 // Start runs a fake with pages of a style and at most max objects each. It is closed by its
 // caller.
 func Start(now func() time.Time, style string, max int) *Server {
-	s := &Server{now: now, style: style, max: max, mended: make(chan struct{}), onHang: func() {}}
+	s := &Server{now: now, style: style, max: max}
 	s.Server = httptest.NewServer(http.HandlerFunc(s.serve))
 	return s
 }
@@ -105,21 +81,6 @@ func (s *Server) IgnoreFilters() { s.locked(func() { s.deaf = true }) }
 
 // Change alters every object before it is shown, as a new version of an API would.
 func (s *Server) Change(f func(map[string]any)) { s.locked(func() { s.change = f }) }
-
-// OnHang is called when a request is let hang.
-func (s *Server) OnHang(f func()) { s.locked(func() { s.onHang = f }) }
-
-// Break lets every request suffer a fault after some good ones.
-func (s *Server) Break(f Fault, good int) { s.locked(func() { s.fault, s.good = f, good }) }
-
-// Mend ends it.
-func (s *Server) Mend() {
-	s.locked(func() {
-		s.fault = ""
-		close(s.mended)
-		s.mended = make(chan struct{})
-	})
-}
 
 // Requests is how many requests came, and how many of them could change something.
 func (s *Server) Requests() (all, writes int) {
@@ -158,69 +119,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		s.writes++
 	}
-	fault := s.fault
-	if fault != "" && s.good > 0 {
-		s.good, fault = s.good-1, ""
-	}
-	hang, mended := s.onHang, s.mended
 	status, body, header := s.answer(r)
 	s.mu.Unlock()
-	if fault == Hangs {
-		hang()
-		select {
-		case <-r.Context().Done():
-		case <-mended:
-		}
-		return
-	}
-	if fault != "" {
-		suffer(w, fault, body)
-		return
-	}
-	for name, value := range header {
-		w.Header().Set(name, value)
-	}
-	write(w, status, "application/json", body)
-}
-
-func write(w http.ResponseWriter, status int, kind string, body []byte) {
-	w.Header().Set("Content-Type", kind)
-	w.WriteHeader(status)
-	_, _ = w.Write(body) // the client may be gone
-}
-
-func suffer(w http.ResponseWriter, f Fault, body []byte) {
-	html := []byte("<html><body>Something else answers here</body></html>")
-	switch f {
-	case TooMany:
-		w.Header().Set("Retry-After", "1")
-		write(w, 429, "application/json", []byte(`{"error":"slow down"}`))
-	case Broken:
-		write(w, 500, "application/json", []byte(`{"error":"internal"}`))
-	case Proxy:
-		write(w, 502, "text/html", html)
-	case NotJSON, HTML200:
-		write(w, 200, "text/html", html)
-	case HTML404:
-		write(w, 404, "text/html", html)
-	case Empty:
-		write(w, 200, "application/json", []byte(`{}`))
-	case NoBody:
-		write(w, 200, "application/json", nil)
-	case NoKey:
-		write(w, 401, "application/json", []byte(`{"error":"unknown token"}`))
-	case Forbidden:
-		write(w, 403, "application/json", []byte(`{"error":"not yours"}`))
-	case Redirects:
-		w.Header().Set("Location", "/login")
-		write(w, 302, "text/html", html)
-	case Cut:
-		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-		write(w, 200, "application/json", body[:len(body)/2])
-		panic(http.ErrAbortHandler)
-	default:
-		panic(http.ErrAbortHandler)
-	}
+	s.pass(w, r, status, header, body)
 }
 
 // answer gives the reply to a request in good times.

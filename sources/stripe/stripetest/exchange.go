@@ -53,7 +53,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, endpoint string, 
 		panic(http.ErrAbortHandler) // the client went away or sent more than anyone needs
 	}
 	x, told := s.enter(r, body, endpoint, read)
-	if !s.wait(r.Context(), x.fault) {
+	if !s.wait(r.Context(), x) {
 		s.leave(x)
 		panic(http.ErrAbortHandler)
 	}
@@ -113,9 +113,13 @@ func (s *Server) record(c *Call) {
 }
 
 // wait holds a request as its fault says; false means that the server is closing.
-func (s *Server) wait(ctx context.Context, f Fault) bool {
+func (s *Server) wait(ctx context.Context, x *exchange) bool {
+	f := x.fault
 	if f.Wait <= 0 && f.Hold == nil {
 		return true
+	}
+	if f.OnHold != nil {
+		f.OnHold(*x.call)
 	}
 	var over <-chan time.Time
 	if f.Wait > 0 {

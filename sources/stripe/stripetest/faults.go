@@ -82,9 +82,11 @@ type Fault struct {
 	// of a POST.
 	Delay time.Duration
 	// Wait holds the request for a real time before it is executed; the key is in use
-	// meanwhile. Hold does so until the channel is closed.
-	Wait time.Duration
-	Hold <-chan struct{}
+	// meanwhile. Hold does so until the channel is closed. OnHold is called when it begins to,
+	// and must not call the server.
+	Wait   time.Duration
+	Hold   <-chan struct{}
+	OnHold func(Call)
 }
 
 // script is a fault with its state.

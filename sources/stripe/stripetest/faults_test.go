@@ -306,11 +306,12 @@ func TestASlowAnswerComesTooLateAndTheWorkIsDone(t *testing.T) {
 func TestCloseEndsWaitingRequests(t *testing.T) {
 	t.Parallel()
 	srv, _ := start(t, nil)
-	srv.Script(stripetest.Fault{Hold: make(chan struct{})})
+	held := make(chan stripetest.Call, 1)
+	srv.Script(stripetest.Fault{Hold: make(chan struct{}), OnHold: func(c stripetest.Call) { held <- c }})
 	got := make(chan raw, 1)
 	go func() { got <- get(t, srv, readKey, "/v1/balance") }()
-	for len(srv.Calls()) == 0 {
-		time.Sleep(time.Millisecond)
+	if c := <-held; c.Path != "/v1/balance" {
+		t.Errorf("held is %s", c.Path)
 	}
 	srv.Close()
 	srv.Close()
