@@ -103,17 +103,35 @@ ORDER BY k.at, k.look_id`
 
 // Story tells everything about one operation (*NotFoundError), as of one moment.
 func (l *Ledger) Story(ctx context.Context, id recon.OperationID) (recon.Story, error) {
+	told, err := l.Stories(ctx, []recon.OperationID{id})
+	if err != nil {
+		return recon.Story{}, err
+	}
+	return told[0], nil
+}
+
+// Stories tells everything about operations (*NotFoundError), in their order and as of one
+// moment. Some hundreds at once cost little more than one.
+func (l *Ledger) Stories(ctx context.Context, ids []recon.OperationID) ([]recon.Story, error) {
 	ctx, cancel := bounded(ctx)
 	defer cancel()
 	var told stories
 	err := l.atOnce(ctx, func(tx pgx.Tx) (err error) {
-		told, err = l.tellStories(ctx, tx, []recon.OperationID{id}, &pgx.Batch{})
+		told, err = l.tellStories(ctx, tx, ids, &pgx.Batch{})
 		return err
 	})
 	if err != nil {
-		return recon.Story{}, l.fault("read operation "+string(id), err)
+		what := fmt.Sprintf("read %d operations", len(ids))
+		if len(ids) == 1 {
+			what = "read operation " + string(ids[0])
+		}
+		return nil, l.fault(what, err)
 	}
-	return *told[id], nil
+	list := make([]recon.Story, 0, len(ids))
+	for _, id := range ids {
+		list = append(list, *told[id])
+	}
+	return list, nil
 }
 
 // atOnce lets f read as of one moment.
