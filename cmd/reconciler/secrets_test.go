@@ -579,8 +579,8 @@ func (s *stand) reached() {
 	if n := s.gateways[0].marked.Load(); n < 5 {
 		s.Errorf("only %d objects with personal data came in", n)
 	}
-	if s.letters.Requests() < 2 {
-		s.Errorf("only %d requests for letters", s.letters.Requests())
+	if n, _ := s.letters.Requests(); n < 2 {
+		s.Errorf("only %d requests for letters", n)
 	}
 	for _, from := range []string{"serve", "serve, at debug", "Slack", "webhook destination", "GET /metrics", "GET /v1/operations/op_2", "POST /webhooks/stripe-main", "reconciler doctor", "reconciler sweep",
 		"reconciler config show", "report *.html", "report *.csv", "report *.json", "report *.txt", "table looks", "table journal", "table notices", "table events", "table effects", "table findings"} {

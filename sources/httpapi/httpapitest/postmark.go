@@ -44,6 +44,7 @@ type Postmark struct {
 	lag     time.Duration
 	letters []*Letter
 	all     int
+	writes  int
 }
 
 // StartPostmark runs the fake. It is closed by its caller.
@@ -82,11 +83,11 @@ func (p *Postmark) Log(id, kind string) {
 	}
 }
 
-// Requests is how many requests came.
-func (p *Postmark) Requests() int {
+// Requests is how many requests came, and how many of them were no reads.
+func (p *Postmark) Requests() (all, writes int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.all
+	return p.all, p.writes
 }
 
 var newYork = func() *time.Location {
@@ -102,6 +103,9 @@ func eastern(t time.Time) string { return t.In(newYork).Format("2006-01-02T15:04
 func (p *Postmark) serve(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	p.all++
+	if r.Method != http.MethodGet {
+		p.writes++
+	}
 	status, body := p.answer(r)
 	p.mu.Unlock()
 	p.pass(w, r, status, nil, encode(body))
