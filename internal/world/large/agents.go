@@ -241,6 +241,7 @@ func (w *World) heard(i intent, s recon.State) {
 // send makes one request, with what befalls it, and says how that went.
 func (w *World) send(ctx context.Context, i intent, a guard.Attempt) recon.AttemptReport {
 	w.sent[i.id]++
+	w.maySend(ctx, i, a.Key)
 	m := fine
 	if n := w.sent[i.id] - 1; n < len(i.fate.befalls) {
 		m = i.fate.befalls[n]

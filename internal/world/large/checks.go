@@ -3,6 +3,8 @@ package large
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -17,13 +19,16 @@ type check struct {
 // checks are the invariants that hold over the whole ledger. Those of single operations
 // stand in judgeOne, those of single moments where the world sees them.
 var checks = []check{
-	{"one key per operation for ever", keysAreApart},
+	{oneKey, keysAreApart},
+	{oneKey, keysAreKept},
+	{"nothing closes without a look, a definite answer or a person", closingsRest},
 	{"one effect belongs to one operation", ownersAreOne},
 	{"what people adopt is theirs", adoptedIsThere},
 	{"nothing open without a plan", openIsPlanned},
 	{"nothing overdue", nothingOverdue},
 	{"evidence is never changed", chainsHold},
 	{"a notice is delivered or counted as undelivered", noticesWent},
+	{"a notice is delivered or counted as undelivered", noticesStand},
 	{"the product never calls a write endpoint", onlyAgentsWrote},
 	{"every operation and effect is accounted for", allAccounted},
 	{"the world's own book is right", bookIsRight},
@@ -37,6 +42,28 @@ func keysAreApart(_ *World, a books) (wrong []string) {
 			wrong = append(wrong, fmt.Sprintf("%s and %s have the key %s", id, other, o.Key))
 		}
 		seen[key] = id
+	}
+	return wrong
+}
+
+// keysAreKept holds that whatever was sent for an operation bore its one key, and that every
+// such request was an agent's.
+func keysAreKept(w *World, a books) (wrong []string) {
+	sent := map[recon.OperationID]int{}
+	for _, c := range a.calls {
+		id := recon.OperationID(strings.TrimSpace(c.Form.Get("metadata[" + marker + "]")))
+		if !c.Write() || id == "" {
+			continue
+		}
+		sent[id]++
+		if o := a.ops[id]; c.Key == "" || c.Key != o.Key {
+			wrong = append(wrong, fmt.Sprintf("%s was sent at %s under the key %q, and has %q", id, c.At.Format(time.RFC3339), c.Key, o.Key))
+		}
+	}
+	for id, n := range sent {
+		if n > w.sent[id] {
+			wrong = append(wrong, fmt.Sprintf("%s was sent %d times, %d of them by agents", id, n, w.sent[id]))
+		}
 	}
 	return wrong
 }
@@ -75,18 +102,18 @@ func adoptedIsThere(w *World, a books) (wrong []string) {
 }
 
 func openIsPlanned(_ *World, a books) (wrong []string) {
-	for id, c := range a.cases {
-		if c.Operation.State.Open() && c.Check.Next.IsZero() && len(c.Findings) == 0 {
-			wrong = append(wrong, fmt.Sprintf("%s is %s, with neither a next check nor a finding", id, c.Operation.State))
+	for id, s := range a.stories {
+		if s.Operation.State.Open() && s.Check.Next.IsZero() && !slices.ContainsFunc(s.Findings, recon.Finding.Open) {
+			wrong = append(wrong, fmt.Sprintf("%s is %s, with neither a next check nor a finding", id, s.Operation.State))
 		}
 	}
 	return wrong
 }
 
 func nothingOverdue(w *World, a books) (wrong []string) {
-	for id, c := range a.cases {
-		if next := c.Check.Next; c.Operation.State.Open() && !next.IsZero() && w.clock.Now().Sub(next) > time.Hour {
-			wrong = append(wrong, fmt.Sprintf("%s is %s and was due at %s", id, c.Operation.State, next.Format(time.RFC3339)))
+	for id, s := range a.stories {
+		if next := s.Check.Next; s.Operation.State.Open() && !next.IsZero() && w.clock.Now().Sub(next) > time.Hour {
+			wrong = append(wrong, fmt.Sprintf("%s is %s and was due at %s", id, s.Operation.State, next.Format(time.RFC3339)))
 		}
 	}
 	return wrong
@@ -106,9 +133,32 @@ func noticesWent(_ *World, a books) (wrong []string) {
 	return wrong
 }
 
-func onlyAgentsWrote(w *World, _ books) (wrong []string) {
+// noticesStand holds what the product says it delivered against what stands in the channels,
+// and what it could not against what it counts.
+func noticesStand(w *World, a books) (wrong []string) {
+	type place struct{ channel, ts string }
+	stand := map[place]bool{}
+	for _, m := range w.slack.Messages("") {
+		stand[place{m.ID, m.TS}] = true
+	}
+	undelivered := int64(0)
+	for id, d := range w.notices.last {
+		switch {
+		case !d.Receipt.IsZero() && !stand[place{d.Receipt.Channel, d.Receipt.TS}]:
+			wrong = append(wrong, fmt.Sprintf("%s was delivered as %+v, where no message stands", id, d.Receipt))
+		case d.Undelivered:
+			undelivered++
+		}
+	}
+	if undelivered != a.snapshot.UndeliveredOpen {
+		wrong = append(wrong, fmt.Sprintf("%d could not be delivered, and %d are counted", undelivered, a.snapshot.UndeliveredOpen))
+	}
+	return wrong
+}
+
+func onlyAgentsWrote(w *World, a books) (wrong []string) {
 	writes, sent := 0, 0
-	for _, c := range w.at.cards.Calls() {
+	for _, c := range a.calls {
 		if c.Method != http.MethodGet {
 			writes++
 		}
@@ -123,6 +173,9 @@ func onlyAgentsWrote(w *World, _ books) (wrong []string) {
 	}
 	if _, others := w.at.bank.Requests(); others > 0 {
 		wrong = append(wrong, fmt.Sprintf("%d writes at the bank", others))
+	}
+	if _, others := w.at.post.Requests(); others > 0 {
+		wrong = append(wrong, fmt.Sprintf("%d writes at the letter service", others))
 	}
 	return wrong
 }

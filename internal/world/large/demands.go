@@ -61,11 +61,16 @@ func (w *World) judgeFindings(a books) {
 		}
 	}
 	w.planted = len(must)
+	told := map[about]int{}
 	for _, f := range a.findings {
 		for _, key := range aboutOf(f) {
 			_, demanded := must[key]
+			fate := w.intents[recon.OperationID(key.of)].fate.name
 			if !demanded && !may[key] {
-				w.fault(falseFinding, "%s (%s)", text(f), w.intents[recon.OperationID(key.of)].fate.name)
+				w.fault(falseFinding, "%s (%s)", text(f), fate)
+			}
+			if told[key]++; told[key] > w.most(key) {
+				w.fault(falseFinding, "%s (%s): that is told %d times, and is so %d times", text(f), fate, told[key], w.most(key))
 			}
 			may[key] = true // seen
 			delete(must, key)
@@ -81,6 +86,27 @@ func (w *World) judgeFindings(a books) {
 	for _, key := range left {
 		w.fault(missedFinding, "%s on %s: %s", key.kind, key.of, must[key])
 	}
+}
+
+// most is how many findings of a kind the truth can bear out on one thing. What effects show is
+// another finding when one more of them is there.
+func (w *World) most(key about) int {
+	effects := len(w.book.by(recon.OperationID(key.of)))
+	switch key.kind {
+	case recon.FindDuplicate:
+		twins := 0
+		for _, i := range w.plan.intents {
+			if i.twinOf >= 0 && (i.id == recon.OperationID(key.of) || i.twinOf == w.intents[recon.OperationID(key.of)].n) {
+				twins = 1
+			}
+		}
+		return max(effects-1, 0) + twins
+	case recon.FindMismatch, recon.FindReversed, recon.FindConflict:
+		return max(effects, 1)
+	case recon.FindUnresolved: // not found, and found in flight for too long
+		return 1 + effects
+	}
+	return 1
 }
 
 // couldBeBlind reports whether the source was out of reach for so long that it is told.

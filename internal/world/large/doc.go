@@ -13,8 +13,13 @@
 // jumps from one appointment to the next. Everything that the product touches is real.
 //
 // What is true is kept in a [book] by the providers' side alone. The judge holds the ledger
-// against it and demands the product's invariants, each by its name: nothing closed against
-// the truth, at any moment; every planted fault found; no finding that the truth does not
-// bear out; at most one effect of an operation caused by us; totals that add up; nothing
-// open without a plan; every notice delivered or counted.
+// against it and demands every invariant of the design, each by its name: a request only
+// after its row and under a live lease, one key for ever, at most one effect of an operation
+// caused by us; nothing closed against the truth at any moment, nor without what the
+// journal names for it; a stale token without effect; nothing open without a plan; notices
+// that stand where they were delivered or are counted; totals that add up; no write by the
+// product. Every planted fault is found, and no finding is told that the truth does not
+// bear out.
+//
+// A world that goes wrong is made small by [Shrink] and kept as a [Found], for a test.
 package large

@@ -10,15 +10,21 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
-// The checks that the table shows with their number whatever it is.
+// Checks that are named in more than one place. The table shows the first five with their
+// number whatever it is.
 const (
 	wrongClose    = "wrong close"
 	missedFinding = "missed finding"
 	falseFinding  = "false finding"
 	unasked       = "nothing is called absent where nobody could ask"
 	secondEffect  = "second effect of one operation caused by us"
+	rowFirst      = "nothing is sent before its row is committed"
+	oneKey        = "one key per operation for ever"
+	liveLease     = "nothing is sent without a live lease"
+	staleToken    = "a stale token changes nothing"
 )
 
 // Verdict is how the product did in one world, held against the truth.
@@ -68,14 +74,15 @@ func (w *World) lastOrders(ctx context.Context) error {
 // books are everything that the ledger holds in the end.
 type books struct {
 	ops      map[recon.OperationID]recon.Operation
-	cases    map[recon.OperationID]recon.Case
+	stories  map[recon.OperationID]recon.Story
 	findings []ledger.FindingRow
+	calls    []stripetest.Call // that the card provider got
 	snapshot ledger.Snapshot
 	chains   ledger.VerifyResult
 }
 
 func (w *World) read(ctx context.Context) (books, error) {
-	a := books{ops: map[recon.OperationID]recon.Operation{}, cases: map[recon.OperationID]recon.Case{}}
+	a := books{ops: map[recon.OperationID]recon.Operation{}, stories: map[recon.OperationID]recon.Story{}, calls: w.at.cards.Calls()}
 	list, err := w.ledger.Operations(ctx, ledger.OperationFilter{Limit: 10_000})
 	if err != nil {
 		return a, err
@@ -86,12 +93,12 @@ func (w *World) read(ctx context.Context) (books, error) {
 		ids = append(ids, o.ID)
 	}
 	for chunk := range slices.Chunk(ids, 500) {
-		cases, err := w.ledger.Cases(ctx, chunk)
+		stories, err := w.ledger.Stories(ctx, chunk)
 		if err != nil {
 			return a, err
 		}
-		for _, c := range cases {
-			a.cases[c.Operation.ID] = c
+		for _, s := range stories {
+			a.stories[s.Operation.ID] = s
 		}
 	}
 	if a.findings, err = w.ledger.Findings(ctx, ledger.FindingFilter{Limit: 10_000}); err != nil {
@@ -132,7 +139,7 @@ func (w *World) judgeOne(i intent, a books) {
 	deeds := w.book.by(i.id)
 	if !there {
 		if len(deeds) > 0 {
-			w.fault("nothing is sent before its row is committed", "%s (%s) has %d effects and no row", i.id, i.fate.name, len(deeds))
+			w.fault(rowFirst, "%s (%s) has %d effects and no row", i.id, i.fate.name, len(deeds))
 		}
 		return
 	}
@@ -249,8 +256,7 @@ func (w *World) sum(a books) Verdict {
 	}
 	slices.Sort(n.TimeToTruth)
 	for _, s := range w.wrong {
-		check, _, _ := strings.Cut(s, ": ")
-		n.Wrong[check]++
+		n.Wrong[Check(s)]++
 	}
 	slices.SortStableFunc(w.wrong, func(x, y string) int { return cmp.Compare(x, y) })
 	return Verdict{Numbers: n, Wrongs: w.wrong}

@@ -22,6 +22,7 @@ type knowledge struct {
 	outages   map[recon.SourceName][]recon.Window
 	blind     map[recon.SourceName]time.Time // since when every look was blind
 	seenAt    map[recon.SourceName]time.Time // when a look last told something
+	readAt    map[string]time.Time           // when the provider was last asked for an effect and showed it
 	blindFor  map[recon.SourceName]time.Duration
 	downFor   map[recon.SourceName]time.Duration // the same, within an outage
 	events    int                                // taken in
@@ -37,7 +38,7 @@ func newKnowledge() knowledge {
 		doubt: map[recon.OperationID]time.Time{}, bySender: map[recon.OperationID]recon.State{}, succeeded: map[recon.OperationID]bool{},
 		person: map[recon.OperationID]recon.Verb{}, adopted: map[recon.OperationID]string{},
 		former: map[recon.OperationID]string{}, outages: map[recon.SourceName][]recon.Window{}, blind: map[recon.SourceName]time.Time{}, blindFor: map[recon.SourceName]time.Duration{},
-		seenAt: map[recon.SourceName]time.Time{}, downFor: map[recon.SourceName]time.Duration{},
+		seenAt: map[recon.SourceName]time.Time{}, readAt: map[string]time.Time{}, downFor: map[recon.SourceName]time.Duration{},
 		audit: map[recon.SourceName]sweep.AuditResult{},
 	}
 }
@@ -58,7 +59,7 @@ func (w *World) doubts(i intent) {
 func (w *World) closedBySender(i intent, s recon.State) {
 	w.bySender[i.id] = s
 	w.succeeded[i.id] = w.succeeded[i.id] || s == recon.Succeeded
-	w.closes(i.id, s)
+	w.closes(i.id, s, false)
 }
 
 // judged is told every conclusion. It holds closings against the truth of this moment, and
@@ -66,7 +67,7 @@ func (w *World) closedBySender(i intent, s recon.State) {
 func (w *World) judged(c recon.Case, d recon.Decision) {
 	op := c.Operation
 	if d.From != d.To && !d.To.Open() {
-		w.closes(op.ID, d.To)
+		w.closes(op.ID, d.To, true)
 	}
 	if op.Source == told && (d.Release || d.From != d.To && d.To == recon.Failed && len(w.book.by(op.ID)) == 0) {
 		w.fault(unasked, "%s (%s) became %s by the rule %s", op.ID, w.intents[op.ID].fate.name, d.To, d.Rule)
@@ -82,8 +83,9 @@ func (w *World) judged(c recon.Case, d recon.Decision) {
 	}
 }
 
-// closes holds a closing against what truly exists now.
-func (w *World) closes(op recon.OperationID, to recon.State) {
+// closes holds a closing against what truly exists now. What the product concludes by itself
+// may only be wrong by what it cannot know yet.
+func (w *World) closes(op recon.OperationID, to recon.State, concluded bool) {
 	i, ours := w.intents[op]
 	if !ours {
 		return
@@ -98,25 +100,11 @@ func (w *World) closes(op recon.OperationID, to recon.State) {
 		}
 	}
 	switch {
-	case to == recon.Succeeded && done == 0 && !w.justTurned(op):
-		w.fault("wrong close", "%s (%s) was closed as succeeded at %s, and nothing completed exists", op, i.fate.name, now.Format(time.RFC3339))
-	case to == recon.Failed && live > 0 && !w.justTurned(op):
-		w.fault("wrong close", "%s (%s) was closed as failed at %s, and %d live effects exist", op, i.fate.name, now.Format(time.RFC3339), live)
+	case to == recon.Succeeded && done == 0 && !(concluded && w.cannotKnow(op)):
+		w.fault(wrongClose, "%s (%s) was closed as succeeded at %s, and nothing completed exists", op, i.fate.name, now.Format(time.RFC3339))
+	case to == recon.Failed && live > 0:
+		w.fault(wrongClose, "%s (%s) was closed as failed at %s, and %d live effects exist", op, i.fate.name, now.Format(time.RFC3339), live)
 	}
-}
-
-// justTurned reports whether an effect changed so lately that the provider's word for it may
-// still be on its way: an event that was delivered late tells of what was.
-func (w *World) justTurned(op recon.OperationID) bool {
-	now := w.clock.Now()
-	for _, d := range w.book.by(op) {
-		for _, t := range d.turns {
-			if !t.at.After(now) && now.Sub(t.at) < 3*day {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // looked is told every look at a source. From the blind ones the world knows how long a
@@ -124,6 +112,7 @@ func (w *World) justTurned(op recon.OperationID) bool {
 func (w *World) looked(name recon.SourceName) func(recon.Look) {
 	return func(l recon.Look) {
 		w.tally.look(l.Outcome)
+		w.showed(l)
 		now := w.clock.Now()
 		if l.Outcome != recon.Blind {
 			delete(w.blind, name)

@@ -67,8 +67,9 @@ func (w *World) openSlack() error {
 	silent := slog.New(slog.DiscardHandler)
 	policy := escalation.Policy{Everybody: []string{destination}}
 	w.planner = &escalation.Planner{Desk: w.ledger, Policy: policy, Now: w.clock.Now, Log: silent}
+	w.notices = &outbox{Ledger: w.ledger, last: map[string]recon.Delivery{}}
 	w.deliver = &escalation.Deliverer{
-		Notifiers: map[string]escalation.Notifier{destination: n}, Outbox: w.ledger, Stories: w.ledger, Now: w.clock.Now, Log: silent,
+		Notifiers: map[string]escalation.Notifier{destination: n}, Outbox: w.notices, Stories: w.ledger, Now: w.clock.Now, Log: silent,
 		Pause: func(ctx context.Context, _ time.Duration) error { return ctx.Err() },
 	}
 	return w.takeClicks(silent)

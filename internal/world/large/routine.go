@@ -181,7 +181,7 @@ func (w *World) sweep(ctx context.Context, name recon.SourceName) error {
 	case out.SetAside > 0:
 		return fmt.Errorf("sweep of %s: %d conclusions could not be recorded", name, out.SetAside)
 	}
-	return nil
+	return w.wakes(ctx, name)
 }
 
 // busy reports whether a process died so lately that its leases still keep others out.

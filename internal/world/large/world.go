@@ -48,6 +48,8 @@ type World struct {
 	rules   []recon.Policy // in force
 	planner *escalation.Planner
 	deliver *escalation.Deliverer
+	notices *outbox
+	sleeper *sleeper
 
 	knowledge
 	routine
@@ -95,6 +97,7 @@ func (w *World) openLedger(ctx context.Context, url string) error {
 	}
 	w.onEnd(l.Close)
 	w.ledger, w.inbox = l, inbox.Open(l)
+	w.sleeper = &sleeper{l, map[recon.SourceName]ledger.Batch{}}
 	return l.SetSimulatedTime(ctx, epoch)
 }
 
@@ -137,7 +140,7 @@ var sourceNames = []recon.SourceName{cards, told, bank, letters}
 // hire makes the product's process for one source: its sweeps and audits.
 func (w *World) hire(name recon.SourceName) {
 	s := &sweep.Sweep{
-		Ledger: w.ledger, Source: w.sources[name], Holder: "product", Log: slog.New(slog.DiscardHandler),
+		Ledger: w.sleeper, Source: w.sources[name], Holder: "product", Log: slog.New(slog.DiscardHandler),
 		Watch: sweep.Watch{Judged: w.judged, Look: w.looked(name), Probed: w.probed},
 	}
 	w.sweeps[name] = s
