@@ -1,7 +1,7 @@
 // Command soak lives through many large worlds, one more at a time than there are
 // processors, and tells in one table how the product did against the truth. Anything wrong
 // fails it, with the command that repeats the world and the smallest part of it that still
-// goes wrong.
+// goes wrong, as a case for the table of worlds that once did.
 package main
 
 import (
@@ -10,10 +10,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -31,6 +33,9 @@ import (
 // template is the database that every world gets a copy of.
 const template = "template_world"
 
+// simulation is the name by which a fault of the simulation itself is told.
+const simulation = "the simulation"
+
 type options struct {
 	seeds, operations int
 	first             uint64
@@ -40,33 +45,44 @@ type options struct {
 }
 
 func main() {
-	var o options
-	flag.IntVar(&o.seeds, "seeds", 20, "how many worlds")
-	flag.IntVar(&o.operations, "operations", 1000, "operations of each")
-	flag.Uint64Var(&o.first, "first", 1, "the first seed")
-	flag.StringVar(&o.intents, "intents", "", "only these intents of each world, by number: 3,17")
-	flag.StringVar(&o.troubles, "troubles", "", "only these troubles of each world, by number, or none")
-	flag.BoolVar(&o.shrink, "shrink", true, "make a failing world small")
-	flag.StringVar(&o.json, "json", "", "write the numbers into this file too")
-	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	failed, err := soak(ctx, o)
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// run is the command with its arguments. It gives the exit code: 0 only if all went right.
+func run(ctx context.Context, args []string, out, progress io.Writer) int {
+	var o options
+	flags := flag.NewFlagSet("soak", flag.ContinueOnError)
+	flags.SetOutput(progress)
+	flags.IntVar(&o.seeds, "seeds", 20, "how many worlds")
+	flags.IntVar(&o.operations, "operations", 1000, "operations of each")
+	flags.Uint64Var(&o.first, "first", 1, "the first seed")
+	flags.StringVar(&o.intents, "intents", "", "only these intents of each world, by number: 3,17")
+	flags.StringVar(&o.troubles, "troubles", "", "only these troubles of each world, by number, or none")
+	flags.BoolVar(&o.shrink, "shrink", true, "make a failing world small")
+	flags.StringVar(&o.json, "json", "", "write the numbers into this file too")
+	if flags.Parse(args) != nil {
+		return 2
+	}
+	failed, err := soak(ctx, o, out, progress)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "soak: "+err.Error())
-		os.Exit(1)
+		fmt.Fprintln(progress, "soak: "+err.Error())
+		return 1
 	}
 	if failed > 0 {
-		fmt.Fprintf(os.Stderr, "soak: %d of %d worlds went wrong\n", failed, o.seeds)
-		os.Exit(1)
+		fmt.Fprintf(progress, "soak: %d of %d worlds went wrong\n", failed, o.seeds)
+		return 1
 	}
+	return 0
 }
 
 // runner lives through worlds on one server.
 type runner struct {
 	options
-	server *localpg.Server
-	made   int // databases, for their names
+	out, progress io.Writer
+	server        *localpg.Server
+	made          int // databases, for their names
 
 	mu     sync.Mutex // guards what follows and made
 	sum    large.Numbers
@@ -74,13 +90,13 @@ type runner struct {
 	failed int
 }
 
-func soak(ctx context.Context, o options) (failed int, err error) {
+func soak(ctx context.Context, o options, out, progress io.Writer) (failed int, err error) {
 	if o.operations < 1 || o.operations > large.MaxOperations {
 		return 0, fmt.Errorf("-operations %d: give a number between 1 and %d", o.operations, large.MaxOperations)
 	}
 	debug.SetGCPercent(1000) // worlds are short, and there are few at a time
 	began := time.Now()
-	r := &runner{options: o}
+	r := &runner{options: o, out: out, progress: progress}
 	r.server, err = localpg.Start(ctx, localpg.Options{Throwaway: true})
 	if err != nil {
 		return 0, err
@@ -152,39 +168,61 @@ func (r *runner) one(ctx context.Context, seed uint64) error {
 		return ctx.Err()
 	}
 	if err != nil {
-		v.Wrongs = append(v.Wrongs, "the simulation: "+err.Error())
+		v.Wrongs = append(v.Wrongs, simulation+": "+err.Error())
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sum.Add(v.Numbers)
 	if r.done++; r.done%50 == 0 {
-		fmt.Fprintf(os.Stderr, "%d of %d worlds, %d went wrong\n", r.done, r.seeds, r.failed)
+		fmt.Fprintf(r.progress, "%d of %d worlds, %d went wrong\n", r.done, r.seeds, r.failed)
 	}
 	if len(v.Wrongs) == 0 {
 		return nil
 	}
 	r.failed++
-	fmt.Printf("seed %d went wrong:\n", seed)
-	for n, s := range v.Wrongs {
+	r.show(plan, v.Wrongs)
+	if r.shrink {
+		plan = r.smaller(ctx, plan, large.Check(v.Wrongs[0]))
+	}
+	fmt.Fprintf(r.out, "again: go run ./internal/world/soak -seeds 1 -first %d -operations %d%s\n", seed, r.operations, r.which(plan))
+	fmt.Fprintf(r.out, "for the table of internal/world/large/found_test.go:\n%s\n", large.Keep(v.Wrongs[0], plan))
+	return nil
+}
+
+// show prints what went wrong in a world.
+func (r *runner) show(p *large.Plan, wrongs []string) {
+	fmt.Fprintf(r.out, "seed %d went wrong:\n", p.Seed)
+	for n, s := range wrongs {
 		if n == 20 {
-			fmt.Printf("  … and %d more\n", len(v.Wrongs)-n)
+			fmt.Fprintf(r.out, "  … and %d more\n", len(wrongs)-n)
 			break
 		}
-		fmt.Println("  " + s)
+		fmt.Fprintln(r.out, "  "+s)
 	}
-	if !r.shrink {
-		fmt.Printf("again: go run ./internal/world/soak -seeds 1 -first %d -operations %d\n", seed, r.operations)
-		return nil
-	}
-	intents, troubles = large.Shrink(plan, func(p *large.Plan) bool {
+}
+
+// smaller is the smallest part of a plan that the same check still finds wrong: another fault
+// that a smaller part may show is not the one that was found. mu is held, but not while a
+// world goes on.
+func (r *runner) smaller(ctx context.Context, p *large.Plan, check string) *large.Plan {
+	return p.Only(large.Shrink(p, func(some *large.Plan) bool {
 		r.mu.Unlock()
 		defer r.mu.Lock()
-		v, err := r.live(ctx, p)
-		return ctx.Err() == nil && (err != nil || len(v.Wrongs) > 0)
-	})
-	fmt.Printf("again: go run ./internal/world/soak -seeds 1 -first %d -operations %d -intents %s -troubles %s\n",
-		seed, r.operations, numbers(intents), numbers(troubles))
-	return nil
+		v, err := r.live(ctx, some)
+		if err != nil {
+			v.Wrongs = append(v.Wrongs, simulation+": "+err.Error())
+		}
+		return ctx.Err() == nil && slices.ContainsFunc(v.Wrongs, func(wrong string) bool { return large.Check(wrong) == check })
+	}))
+}
+
+// which is the part of a world that a plan is, as arguments of this command.
+func (r *runner) which(p *large.Plan) string {
+	if !r.shrink && r.intents == "" && r.troubles == "" {
+		return ""
+	}
+	intents, troubles := p.Parts()
+	return " -intents " + numbers(intents) + " -troubles " + numbers(troubles)
 }
 
 // live lives through one plan in a database of its own.
@@ -242,13 +280,13 @@ func numbers(list []int) string {
 
 // tell writes the table, and the numbers as JSON where that is asked for.
 func (r *runner) tell(took time.Duration) error {
-	if err := r.sum.Table(os.Stdout); err != nil {
+	if err := r.sum.Table(r.out); err != nil {
 		return err
 	}
 	self, server := spent(syscall.RUSAGE_SELF), spent(syscall.RUSAGE_CHILDREN) // it has ended, so its work counts
 	cpu := self + server
 	each := cpu.Seconds() * 1000 / float64(max(r.sum.Operations, 1))
-	fmt.Printf("%s by the clock, %s of processor time (%s of it the database's), %.2f ms an operation\n",
+	fmt.Fprintf(r.out, "%s by the clock, %s of processor time (%s of it the database's), %.2f ms an operation\n",
 		took.Round(time.Second), cpu.Round(time.Second), server.Round(time.Second), each)
 	if r.json == "" {
 		return nil

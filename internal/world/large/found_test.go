@@ -1,0 +1,46 @@
+package large_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/seed-1c4f4dc2/reconciler/internal/world/large"
+)
+
+// found are worlds that once went wrong, as soak printed them when it had made them small.
+var found = []large.Found{}
+
+func TestWorldsThatOnceWentWrongEndInTheTruth(t *testing.T) {
+	t.Parallel()
+	for _, f := range found {
+		p, err := f.Plan()
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, s := range live(t, p).Wrongs {
+			t.Errorf("%s: %s", f.What, s)
+		}
+	}
+}
+
+// A world that is kept is drawn again as it was, or not at all.
+func TestAFoundWorldIsTheOneThatWasFound(t *testing.T) {
+	t.Parallel()
+	intents, troubles := []int{3, 17, 40}, []int{}
+	p := large.Draw(5, 60).Only(intents, troubles)
+	kept := large.Keep("wrong close: of one", p)
+	again, err := kept.Plan()
+	if err != nil || again.String() != p.String() {
+		t.Fatalf("it is drawn again as\n%v\nwith %v, and was\n%v", again, err, p)
+	}
+	for _, part := range []string{`What: "wrong close: of one"`, "Seed: 5, Operations: 60,", "Intents: []int{", "Troubles: []int{}", `Digest: "` + p.Digest() + `"`} {
+		if !strings.Contains(kept.String(), part) {
+			t.Errorf("no %q in\n%s", part, kept)
+		}
+	}
+	kept.Operations = 61
+	if _, err := kept.Plan(); err == nil || !strings.Contains(err.Error(), "another world") || !strings.Contains(err.Error(), "internal/world/soak") {
+		t.Errorf("of another world it says: %v", err)
+	}
+}
