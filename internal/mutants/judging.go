@@ -4,6 +4,8 @@ package main
 var judging = []mutant{
 	{"world: blind and half counts as absent", "rules/absence.go",
 		`case l.Outcome == recon.Blind || !l.Complete:`, `case false:`, "internal/world/large", "EveryLargeWorld"},
+	{"world: a decision names no look", "rules/rules.go",
+		`d.LookIDs = v.lookIDs(d)`, `_ = v.lookIDs(d)`, "internal/world/soak", "AFewWorlds"},
 	{"judge: the first look that counts gives up", "rules/decide_give_up.go",
 		`v.absence.Looks > 0 && v.now.Sub(v.absence.First) < countingFor`, `false`, "rules", ""},
 	{"judge: a count of absence keeps for ever from giving up", "rules/decide_give_up.go",
