@@ -21,6 +21,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-1c4f4dc2/reconciler/internal/localpg"
+	"github.com/seed-1c4f4dc2/reconciler/internal/turns"
 	"github.com/seed-1c4f4dc2/reconciler/migrations"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -113,8 +114,7 @@ func BenchmarkWebhooks(b *testing.B) {
 	for unit, all := range map[string][]float64{
 		"ratio": bare, "ratio-whole": whole, "inserts/s": inserts, "deliveries/s": deliveries, "taken-in/s": taken,
 	} {
-		slices.Sort(all)
-		b.ReportMetric(all[len(all)/2], unit)
+		b.ReportMetric(turns.Median(all), unit)
 	}
 }
 

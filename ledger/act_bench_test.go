@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-1c4f4dc2/reconciler/internal/localpg"
+	"github.com/seed-1c4f4dc2/reconciler/internal/turns"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/migrations"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -63,9 +63,8 @@ func BenchmarkActing(b *testing.B) {
 		bare, acting = bare+middle.Sub(begin), acting+end.Sub(middle)
 		ratios = append(ratios, end.Sub(middle).Seconds()/middle.Sub(begin).Seconds())
 	}
-	slices.Sort(ratios)
 	rounds := float64(len(ratios) * trios)
-	b.ReportMetric(ratios[len(ratios)/2], "ratio")
+	b.ReportMetric(turns.Median(ratios), "ratio")
 	b.ReportMetric(bare.Seconds()*1e6/rounds, "µs/bare")
 	b.ReportMetric(acting.Seconds()*1e6/rounds, "µs/acting")
 }

@@ -3,12 +3,12 @@ package ledger_test
 import (
 	"bytes"
 	"fmt"
-	"slices"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/seed-1c4f4dc2/reconciler/internal/turns"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 )
@@ -75,8 +75,7 @@ func BenchmarkImportEffects(b *testing.B) {
 				b.Fatal(err)
 			}
 			led, db := benchLedger(b)
-			var ratios []float64
-			var imported, copied time.Duration
+			var rounds turns.Rounds
 			for b.Loop() {
 				began := time.Now()
 				r, err := led.ImportEffects(b.Context(), ledger.EffectImport{Source: source, System: "stripe", Now: t0,
@@ -88,15 +87,10 @@ func BenchmarkImportEffects(b *testing.B) {
 				emptyEffects(b, db)
 				began = time.Now()
 				copyBare(b, db, file)
-				bare := time.Since(began)
-				imported, copied = imported+ours, copied+bare
-				ratios = append(ratios, ours.Seconds()/bare.Seconds())
+				rounds.Add(ours, time.Since(began))
 				emptyEffects(b, db)
 			}
-			slices.Sort(ratios)
-			b.ReportMetric(ratios[len(ratios)/2], "ratio")
-			b.ReportMetric(imported.Seconds()/float64(b.N), "s-ours")
-			b.ReportMetric(copied.Seconds()/float64(b.N), "s-limit")
+			rounds.Report(b, "ratio")
 		})
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
+	"github.com/seed-1c4f4dc2/reconciler/internal/turns"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
@@ -47,15 +48,14 @@ GROUP BY 1`
 func BenchmarkAudit(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var joined, audited time.Duration
+			var rounds turns.Rounds
 			var most uint64
 			for b.Loop() {
-				j, a, held := auditOnce(b, n)
-				joined, audited, most = joined+j, audited+a, max(most, held)
+				joined, audited, held := auditOnce(b, n)
+				rounds.Add(audited, joined)
+				most = max(most, held)
 			}
-			b.ReportMetric(float64(audited)/float64(joined), "x-join")
-			b.ReportMetric(audited.Seconds()/float64(b.N), "s-ours")
-			b.ReportMetric(joined.Seconds()/float64(b.N), "s-limit")
+			rounds.Report(b, "x-join")
 			b.ReportMetric(float64(most)/(1<<20), "MiB")
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
+	"github.com/seed-1c4f4dc2/reconciler/internal/turns"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources"
@@ -71,30 +72,29 @@ FROM due d WHERE c.tenant = 'default' AND c.operation_id = d.operation_id`
 func BenchmarkSweep(b *testing.B) {
 	for _, n := range []int{10_000, 100_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			var swept, asked, bySQL time.Duration
+			var rounds turns.Rounds
+			var asked time.Duration
 			var calls, statements int
 			for b.Loop() {
 				b.StopTimer()
-				bySQL += setBased(b, n)
+				bySQL := setBased(b, n)
 				s := benchSweep(b, n)
 				b.StartTimer()
 				began := time.Now()
 				out, err := s.sweep.Run(b.Context(), Options{Now: func() time.Time { return s.now }})
-				swept += time.Since(began)
+				swept := time.Since(began)
 				if err != nil || out.Succeeded != n {
 					b.Fatalf("%+v, %v", out, err)
 				}
+				rounds.Add(swept-s.source.took, bySQL)
 				asked += s.source.took
 				calls += out.ProviderCalls
 				statements += s.statements.take()
 			}
-			rounds := float64(b.N)
-			b.ReportMetric(float64(swept-asked)/float64(bySQL), "x-sql")
-			b.ReportMetric((swept-asked).Seconds()/rounds, "s-ours")
-			b.ReportMetric(bySQL.Seconds()/rounds, "s-limit")
-			b.ReportMetric(asked.Seconds()/rounds, "s-asking")
-			b.ReportMetric(float64(calls)/rounds/float64((n+99)/100), "calls-ratio")
-			b.ReportMetric(float64(statements)/rounds/float64((n+defaultBatch-1)/defaultBatch), "statements/batch")
+			rounds.Report(b, "x-sql")
+			b.ReportMetric(asked.Seconds()/float64(b.N), "s-asking")
+			b.ReportMetric(float64(calls)/float64(b.N*((n+99)/100)), "calls-ratio")
+			b.ReportMetric(float64(statements)/float64(b.N*((n+defaultBatch-1)/defaultBatch)), "statements/batch")
 		})
 	}
 }

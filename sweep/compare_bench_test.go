@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/seed-1c4f4dc2/reconciler/internal/turns"
 	"github.com/seed-1c4f4dc2/reconciler/rules"
 	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
@@ -158,27 +159,25 @@ func BenchmarkCompare(b *testing.B) {
 	for _, n := range []int{100_000, 1_000_000} {
 		operations, effects, rows := benchFiles(b, n)
 		b.Run(fmt.Sprintf("lines/%d", n), func(b *testing.B) {
-			var ours, decoding time.Duration
+			var rounds turns.Rounds
 			var peak uint64
 			for b.Loop() {
 				took, held := compareFiles(b, operations, effects, nil, n)
-				ours, peak = ours+took, max(peak, held)
-				decoding += decodeFiles(b, operations, effects)
+				rounds.Add(took, decodeFiles(b, operations, effects))
+				peak = max(peak, held)
 			}
-			b.ReportMetric(float64(ours)/float64(decoding), "x-decoding")
-			b.ReportMetric(ours.Seconds()/float64(b.N), "s-ours")
-			b.ReportMetric(decoding.Seconds()/float64(b.N), "s-limit")
+			rounds.Report(b, "x-decoding")
 			b.ReportMetric(float64(peak>>20), "MiB-peak")
 		})
 		b.Run(fmt.Sprintf("table/%d", n), func(b *testing.B) {
-			var ours, python time.Duration
+			var rounds turns.Rounds
 			var peak uint64
 			for b.Loop() {
 				took, held := compareFiles(b, operations, rows, table(b), n)
-				ours, peak = ours+took, max(peak, held)
-				python += runPython(b, operations, rows)
+				rounds.Add(took, runPython(b, operations, rows))
+				peak = max(peak, held)
 			}
-			b.ReportMetric(float64(ours)/float64(python), "x-python")
+			rounds.Report(b, "x-python")
 			b.ReportMetric(float64(peak>>20), "MiB-peak")
 		})
 	}

@@ -58,6 +58,7 @@ var floors = []struct {
 	{"internal/breaker", harness},
 	{"internal/loopback", harness},
 	{"internal/pgtest", harness},
+	{"internal/turns", harness},
 }
 
 // floorOf finds the exact line of a package before that of its family.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -116,16 +117,55 @@ func TestAPageSaysWhatWasMetAndWhatWasNot(t *testing.T) {
 	}
 }
 
+func TestWhatTakesHoursHasASectionOfItsOwn(t *testing.T) {
+	t.Parallel()
+	large := row{what: "ten million", budget: budget{bound: 5}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "1x", tags: "bench_large", timeout: "180m",
+		measure: metric{reported: "x-sql"}, missed: "it is night"}
+	small := large
+	small.what, small.tags, small.timeout = "one million", "", ""
+	write := func(p part, r row, said string) string {
+		var b bytes.Buffer
+		p.write(page{results: []result{r.judge(said, "")}}, &b)
+		return b.String()
+	}
+	first := minutes.join(write(minutes, small, said), "")
+	if !strings.Contains(first, "Not measured yet: `make bench-large`") || strings.Contains(first, "bench_large") {
+		t.Errorf("a page without them says\n%s", first)
+	}
+	measured := hours.join(write(hours, large, said), first)
+	page, section, _ := strings.Cut(measured, largeHeading)
+	if !strings.HasPrefix(first, page) || strings.Contains(section, "Not measured yet") {
+		t.Errorf("the first page\n%s\nbecomes\n%s", first, measured)
+	}
+	for _, want := range []string{
+		"Written by `make bench-large` on", "| cores |", "| ten million |  |  | 4.15 | ≤ 5 | met |",
+		"go test -vet=off -timeout=180m -tags=bench_large -run='^$' -bench='^BenchmarkSweep$/^100000$' -benchtime=1x ./sweep\n",
+	} {
+		if !strings.Contains(section, want) {
+			t.Errorf("the section does not say %q:\n%s", want, section)
+		}
+	}
+	faster := strings.ReplaceAll(said, "4.15 x-sql", "3.15 x-sql")
+	again := minutes.join(write(minutes, small, faster), measured)
+	if page, kept, _ := strings.Cut(again, largeHeading); kept != section || !strings.Contains(page, "| one million |  |  | 3.15 |") {
+		t.Errorf("after another make bench the page is\n%s", again)
+	}
+	if slower := hours.join(write(hours, large, strings.ReplaceAll(said, "4.15 x-sql", "9 x-sql")), again); strings.Count(slower, "ten million") != 2 ||
+		!strings.Contains(slower, "* **ten million** misses its budget: it is night.") || !strings.Contains(slower, "| one million |  |  | 3.15 |") {
+		t.Errorf("after another make bench-large the page is\n%s", slower)
+	}
+}
+
 // TestEveryRowNamesABenchmarkThatIsThere keeps the list in step with the code.
 func TestEveryRowNamesABenchmarkThatIsThere(t *testing.T) {
 	t.Parallel()
-	for _, r := range rows {
+	for _, r := range slices.Concat(rows, largeRows) {
 		files, err := filepath.Glob(filepath.Join("../..", r.dir, r.pkg, "*_test.go"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var text []byte
-		for _, file := range files {
+		for _, file := range append(files, "../turns/turns.go") {
 			one, err := os.ReadFile(file)
 			if err != nil {
 				t.Fatal(err)

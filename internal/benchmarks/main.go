@@ -3,6 +3,7 @@
 //
 //	go run ./internal/benchmarks -o docs/benchmarks.md   every row
 //	go run ./internal/benchmarks audit webhook           rows with one of these words, on the screen
+//	go run ./internal/benchmarks -large                  the rows that take hours
 //
 // A row is a benchmark of the product's own tests; see the list in rows.go. Its command
 // stands in the report, so that anybody can run it alone.
@@ -11,6 +12,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -26,27 +28,50 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	file := flag.String("o", "", "file that the report is written to; empty: the screen")
+	large := flag.Bool("large", false, "measure the rows that take hours, and write their section of the report alone")
 	flag.Parse()
-	if err := report(ctx, *file, choose(rows, flag.Args())); err != nil {
+	part := minutes
+	if *large {
+		part = hours
+	}
+	if err := report(ctx, *file, part, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// report measures the rows and writes the page. An error says which rows could not be
+// part is a part of the report that is measured and written by itself.
+type part struct {
+	rows  []row
+	write func(page, io.Writer)
+	// join makes the file of what was written and of what the file held.
+	join func(written, older string) string
+}
+
+var (
+	minutes = part{rows, page.write, withLarge}
+	hours   = part{largeRows, page.writeLarge, replaceLarge}
+)
+
+// report measures the rows of a part and writes it. An error says which rows could not be
 // measured, or that the page could not be written; a budget that was missed is none.
-func report(ctx context.Context, file string, chosen []row) error {
+func report(ctx context.Context, file string, of part, words []string) error {
+	chosen := choose(of.rows, words)
 	if len(chosen) == 0 {
 		return fmt.Errorf("no row has one of these words: see rows.go in internal/benchmarks")
 	}
 	p := page{at: time.Now(), machine: look(ctx), results: measure(ctx, chosen, os.Stderr)}
 	var text bytes.Buffer
-	p.write(&text)
+	of.write(p, &text)
 	if file == "" {
 		_, err := text.WriteTo(os.Stdout)
 		return err
 	}
-	if err := os.WriteFile(file, text.Bytes(), 0o644); err != nil {
+	older, err := os.ReadFile(file)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	if err := os.WriteFile(file, []byte(of.join(text.String(), string(older))), 0o644); err != nil {
 		return err
 	}
 	var failed []string

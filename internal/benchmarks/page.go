@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// page is the report.
+// page is the report, but for the section of the large rows.
 type page struct {
 	at      time.Time
 	machine machine
@@ -22,17 +22,56 @@ func (p page) write(w io.Writer) {
 
 Written by %s on %s; the list of rows is in %s. Each budget is held against
 the least that the same work can cost on the same machine at the same time: the rounds of both take turns,
-and the ratio is that of the medians or the median of the rounds' ratios, as the benchmark says.
+and the ratio is the median of the rounds' ratios.
 
 %s
-| what | ours | the limit | measured | budget | |
-|---|--:|--:|--:|--:|---|
 `, "`make bench`", p.at.UTC().Format(time.DateOnly), "`internal/benchmarks`", p.machine)
+	p.table(w)
+	p.remarks(w, "## Remarks\n\n")
+	fmt.Fprint(w, "\n## The commands\n\n")
+	p.commands(w)
+}
+
+// largeHeading begins the section of what takes hours, which is the last of the page.
+const largeHeading = "## What takes hours\n"
+
+// notYet is what it says before anybody has measured it.
+const notYet = "\nNot measured yet: `make bench-large` does, and leaves the rest of this page as it is.\n"
+
+// writeLarge writes the section of the large rows. It has a date and a machine of its own,
+// since the rest of the page is written more often.
+func (p page) writeLarge(w io.Writer) {
+	fmt.Fprintf(w, "%s\nWritten by `make bench-large` on %s; `make bench` leaves it as it is. Each is measured once.\n\n%s\n", largeHeading, p.at.UTC().Format(time.DateOnly), p.machine)
+	p.table(w)
+	p.remarks(w, "")
+	fmt.Fprintln(w)
+	p.commands(w)
+}
+
+// withLarge is a page with the section of the large rows of an older one.
+func withLarge(page, older string) string {
+	_, section, measured := strings.Cut(older, largeHeading)
+	if !measured {
+		section = notYet
+	}
+	return page + "\n" + largeHeading + section
+}
+
+// replaceLarge is an older page with a new section of the large rows.
+func replaceLarge(section, older string) string {
+	page, _, _ := strings.Cut(older, largeHeading)
+	return page + section
+}
+
+func (p page) table(w io.Writer) {
+	fmt.Fprint(w, "| what | ours | the limit | measured | budget | |\n|---|--:|--:|--:|--:|---|\n")
 	for _, r := range p.results {
 		fmt.Fprintln(w, r.line())
 	}
-	p.remarks(w)
-	fmt.Fprint(w, "\n## The commands\n\n```\n")
+}
+
+func (p page) commands(w io.Writer) {
+	fmt.Fprint(w, "```\n")
 	told := map[string]bool{}
 	for _, r := range p.results {
 		if command := r.command(); !told[command] {
@@ -63,7 +102,7 @@ func (r result) line() string {
 
 // remarks says why rows were missed or not measured, and what was measured at less than
 // full size.
-func (p page) remarks(w io.Writer) {
+func (p page) remarks(w io.Writer, heading string) {
 	var lines []string
 	for _, r := range p.results {
 		switch {
@@ -79,7 +118,7 @@ func (p page) remarks(w io.Writer) {
 		}
 	}
 	if len(lines) > 0 {
-		fmt.Fprintf(w, "\n## Remarks\n\n%s\n", strings.Join(lines, "\n"))
+		fmt.Fprintf(w, "\n%s%s\n", heading, strings.Join(lines, "\n"))
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -17,6 +18,8 @@ type row struct {
 	pkg       string // below it
 	benchmark string // its whole name, such as BenchmarkSweep/100000
 	times     string // -benchtime
+	tags      string // build tags that it needs, or empty
+	timeout   string // empty: 10m
 	// test and says stand in the place of a benchmark where a test measures: its name, and
 	// what it logs, with the values as named groups.
 	test string
@@ -63,7 +66,10 @@ func (r row) command() string {
 	if r.dir != "" {
 		words = append(words, "-C", r.dir)
 	}
-	words = append(words, "test", "-vet=off", "-timeout=10m")
+	words = append(words, "test", "-vet=off", "-timeout="+cmp.Or(r.timeout, "10m"))
+	if r.tags != "" {
+		words = append(words, "-tags="+r.tags)
+	}
 	if r.test != "" {
 		words = append(words, "-count=1", "-v", "-run='^"+r.test+"$'")
 	} else {

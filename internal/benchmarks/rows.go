@@ -9,23 +9,23 @@ var (
 	outageSays = regexp.MustCompile(`many \{calls:(?P<calls>\d+) .*rows:(?P<rows>\d+) .*said:(?P<said>\d+)`)
 )
 
-// rows is every budget of speed.
+// rows is every budget of speed that is measured in minutes.
 var rows = []row{
 	{
 		what:    "sweep that concludes 100,000 due operations from one list",
 		against: "the same rows updated and the evidence inserted by one set-based SQL loop",
-		budget:  budget{bound: 5}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "1x",
+		budget:  budget{bound: 5}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "3x",
 		measure: metric{reported: "x-sql"}, ours: metric{reported: "s-ours", unit: "s"}, limit: metric{reported: "s-limit", unit: "s"},
 	},
 	{
 		what:   "statements of that sweep for a batch of any size",
-		budget: budget{bound: 12}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "1x",
+		budget: budget{bound: 12}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "3x",
 		measure: metric{reported: "statements/batch"},
 	},
 	{
 		what:    "provider calls of that sweep",
 		against: "the pages that the window has",
-		budget:  budget{bound: 1.1}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "1x",
+		budget:  budget{bound: 1.1}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "3x",
 		measure: metric{reported: "calls-ratio"},
 	},
 	{
@@ -37,18 +37,18 @@ var rows = []row{
 	{
 		what:    "audit of 1 million operations and 1 million effects in the database",
 		against: "one full outer join that classes them",
-		budget:  budget{bound: 3}, pkg: "sweep", benchmark: "BenchmarkAudit/1000000", times: "1x",
+		budget:  budget{bound: 3}, pkg: "sweep", benchmark: "BenchmarkAudit/1000000", times: "3x",
 		measure: metric{reported: "x-join"}, ours: metric{reported: "s-ours", unit: "s"}, limit: metric{reported: "s-limit", unit: "s"},
 	},
 	{
 		what:   "memory of that audit",
-		budget: budget{bound: 256, unit: "MiB"}, pkg: "sweep", benchmark: "BenchmarkAudit/1000000", times: "1x",
+		budget: budget{bound: 256, unit: "MiB"}, pkg: "sweep", benchmark: "BenchmarkAudit/1000000", times: "3x",
 		measure: metric{reported: "MiB", unit: "MiB"},
 	},
 	{
 		what:    "import of a CSV of 1 million rows",
 		against: "`COPY` and `INSERT ON CONFLICT` of the same rows",
-		budget:  budget{bound: 1.5}, pkg: "ledger", benchmark: "BenchmarkImportEffects/1000000", times: "2x",
+		budget:  budget{bound: 1.5}, pkg: "ledger", benchmark: "BenchmarkImportEffects/1000000", times: "3x",
 		measure: metric{reported: "ratio"}, ours: metric{reported: "s-ours", unit: "s"}, limit: metric{reported: "s-limit", unit: "s"},
 	},
 	{
@@ -121,5 +121,21 @@ var rows = []row{
 		what:   "messages of that outage",
 		budget: budget{bound: 1}, pkg: "sweep", test: "TestAnHourOfOutageIsFewCallsAndOneMessage", says: outageSays, env: "SOAK=1",
 		measure: metric{reported: "said"},
+	},
+}
+
+// largeRows is every budget of speed that takes hours: what is measured is made first, at ten
+// times the size.
+var largeRows = []row{
+	{
+		what:    "audit of 10 million operations and 10 million effects with random ids",
+		against: "1 million of the same",
+		budget:  budget{bound: 12}, pkg: "sweep", benchmark: "BenchmarkAuditLarge", times: "1x", tags: "bench_large", timeout: "180m",
+		measure: metric{reported: "x-million"}, ours: metric{reported: "s-ours", unit: "s"}, limit: metric{reported: "s-million", unit: "s"},
+	},
+	{
+		what:   "memory of that audit",
+		budget: budget{bound: 256, unit: "MiB"}, pkg: "sweep", benchmark: "BenchmarkAuditLarge", times: "1x", tags: "bench_large", timeout: "180m",
+		measure: metric{reported: "MiB", unit: "MiB"},
 	},
 }
