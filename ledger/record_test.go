@@ -261,6 +261,21 @@ func TestAnEffectIsNeverTakenFromItsOwner(t *testing.T) {
 	diff(t, "owners", map[recon.EffectIdentity]string{e.Identity(): "op-1"}, owners)
 }
 
+// What is decided later, from what is stored, has no look of its own.
+func TestALinkNamesTheLookThatShowedItsEffect(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.seed("op-1")
+	now := t0.Add(time.Minute)
+	o := w.due(now, 10)[0].Operation
+	h := w.hold()
+	e := refund(o, "re_1")
+	k := lookFound(o, now, e)
+	w.record(ledger.Batch{Hold: h, Now: now, Looks: []recon.Look{k}, Effects: []recon.Effect{e}})
+	w.record(deciding(h, now.Add(time.Minute), []recon.Operation{o}, succeed(o, e, k, now)))
+	diff(t, "look", k.ID, one[string](w, `SELECT coalesce(look_id, 'none') FROM reconciler.matches WHERE effect_id = 're_1'`))
+}
+
 func TestTwoDecisionsOfOneBatchCannotShareAnEffect(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

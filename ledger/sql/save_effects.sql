@@ -55,7 +55,10 @@ told AS (
 linked AS (
     INSERT INTO reconciler.matches AS m (tenant, system, account, mode, effect_id, operation_id, basis, certainty,
         role, look_id, at)
-    SELECT $1, r.system, r.account, r.mode, r.effect_id, r.operation_id, r.basis, r.certainty, r.role, r.look_id, $2
+    -- Where no look of this batch showed the effect, the one did that it was stored with.
+    SELECT $1, r.system, r.account, r.mode, r.effect_id, r.operation_id, r.basis, r.certainty, r.role,
+        coalesce(r.look_id, (SELECT e.look_id FROM reconciler.effects e WHERE e.tenant = $1 AND e.system = r.system
+            AND e.account = r.account AND e.mode = r.mode AND e.id = r.effect_id)), $2
     FROM json_to_recordset($6::json) AS r (system text, account text, mode text, effect_id text, operation_id text,
         basis text, certainty text, role text, look_id text)
     -- The same operation's link may change its role; another one's is never taken over.

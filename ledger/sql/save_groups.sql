@@ -4,7 +4,10 @@
 WITH linked AS (
     INSERT INTO reconciler.matches AS m (tenant, system, account, mode, effect_id, "group", basis, certainty,
         role, look_id, at)
-    SELECT $1, r.system, r.account, r.mode, r.effect_id, r."group", r.basis, r.certainty, r.role, r.look_id, $2
+    -- Where no look of this batch showed the effect, the one did that it was stored with.
+    SELECT $1, r.system, r.account, r.mode, r.effect_id, r."group", r.basis, r.certainty, r.role,
+        coalesce(r.look_id, (SELECT e.look_id FROM reconciler.effects e WHERE e.tenant = $1 AND e.system = r.system
+            AND e.account = r.account AND e.mode = r.mode AND e.id = r.effect_id)), $2
     FROM json_to_recordset($3::json) AS r (system text, account text, mode text, effect_id text, "group" text,
         basis text, certainty text, role text, look_id text)
     ON CONFLICT (tenant, system, account, mode, effect_id) DO UPDATE
