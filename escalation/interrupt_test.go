@@ -8,11 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"github.com/seed-1c4f4dc2/reconciler/escalation"
 	"github.com/seed-1c4f4dc2/reconciler/escalation/slack"
 	"github.com/seed-1c4f4dc2/reconciler/internal/breaker"
+	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -100,17 +99,10 @@ func TestATellingThatBreaksOffAnywhereEndsInTheSameMessages(t *testing.T) {
 			}
 		},
 		Said: func(s *stand) []string {
-			rows, err := s.db.Query(s.Context(), `
-				SELECT concat_ws(' ', 'finding', o.target, f.state, f.level, f.planned_version = f.version, n.act, n.step, n.destination, n.state, n.outcome_unknown)
-				FROM reconciler.findings f JOIN reconciler.operations o ON o.operation_id = f.operation_ids[1]
-				LEFT JOIN reconciler.notices n ON n.finding_id = f.finding_id ORDER BY 1`)
-			if err != nil {
-				s.Fatal(err)
-			}
-			list, err := pgx.CollectRows(rows, pgx.RowTo[string])
-			if err != nil {
-				s.Fatal(err)
-			}
+			list := pgtest.Rows{DB: s.db, Now: s.clock.now(), Except: []pgtest.Exception{
+				{Table: "notices", Columns: []string{"attempts"}, Why: "counts the tries"},
+				{Table: "notices", Columns: []string{"ts"}, Why: "names the message by when it was posted"},
+			}}.Read(s.T)
 			told := s.told()
 			if len(told) != 2 {
 				s.Errorf("told of %v, want both that are open", told)

@@ -5,11 +5,15 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/seed-1c4f4dc2/reconciler/internal/breaker"
+	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 )
@@ -19,12 +23,18 @@ type written struct {
 	*world
 	dir      string
 	from, to time.Time
+	db       *pgxpool.Pool
 }
 
 func newWritten(t *testing.T) written {
 	t.Helper()
 	from, to := day(t, "2026-03-01", "UTC")
-	w := written{newWorld(t, to.Add(3*time.Hour)), t.TempDir(), from, to}
+	w := written{world: newWorld(t, to.Add(3*time.Hour)), dir: t.TempDir(), from: from, to: to}
+	var err error
+	if w.db, err = pgxpool.New(t.Context(), w.url); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.db.Close)
 	for n := range 3 {
 		w.operation(fmt.Sprintf("op_%d", n), from.Add(time.Duration(n+1)*time.Hour), n > 0)
 	}
@@ -37,7 +47,10 @@ func newWritten(t *testing.T) written {
 func (w written) says() []string {
 	w.t.Helper()
 	n := w.report(w.from, w.to)
-	list := []string{fmt.Sprint(n.Totals, n.Classes, len(n.Findings), n.AsOf)}
+	list := append(pgtest.Rows{DB: w.db, Began: w.to.Add(4 * time.Hour), Now: w.now, Except: []pgtest.Exception{
+		{Table: "runs", Text: regexp.MustCompile(`/[0-9a-f]{16}"`), Why: "names the report by the audits that it is made of, which have generated ids"},
+	}}.Read(w.t),
+		fmt.Sprint(n.Totals, n.Classes, len(n.Findings), n.AsOf))
 	wanted := files(w.t, n)
 	entries, err := os.ReadDir(w.dir)
 	if err != nil {

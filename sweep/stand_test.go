@@ -38,8 +38,9 @@ type stand struct {
 	policy recon.Policy
 	count  *counter
 
-	mu sync.Mutex // guards at
-	at time.Time
+	mu    sync.Mutex // guards at
+	at    time.Time
+	began time.Time // when the work began that a test breaks off
 }
 
 type standOption func(*recon.Policy)

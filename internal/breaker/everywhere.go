@@ -4,10 +4,10 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // Experiment is work that may break off anywhere. W is the world that it is done in.
@@ -27,8 +27,9 @@ type Experiment[W any] struct {
 const sample = 10
 
 // Everywhere breaks the work off at its steps and demands that, done again, it ends as
-// whole work does. It tries some of the steps, each in another way; with INTERRUPT=all it
-// tries every step in every way.
+// whole work does: each line is one of the work done at once, or of the work done only
+// when it is done again, and what both of them say is said. It tries some of the steps, each
+// in another way; with INTERRUPT=all it tries every step in every way.
 func (e Experiment[W]) Everywhere(t *testing.T) {
 	t.Helper()
 	whole, passing := e.New(t), &Breaker{}
@@ -36,9 +37,15 @@ func (e Experiment[W]) Everywhere(t *testing.T) {
 		t.Fatalf("whole work fails: %v", err)
 	}
 	e.Again(whole)
-	want, steps := e.Said(whole), passing.Steps()
-	if len(steps) < 3 || len(want) == 0 {
-		t.Fatalf("there is nothing to break: %d steps, %d lines", len(steps), len(want))
+	steps := passing.Steps()
+	late, dead := e.New(t), &Breaker{How: Killed, At: 1}
+	if err := e.Do(dead.Context(t.Context()), late, dead); err == nil {
+		t.Fatal("work that dies at its first step says that it is done")
+	}
+	e.Again(late)
+	ends := ends{e.Said(whole), e.Said(late)}
+	if len(steps) < 3 || len(ends.atOnce) == 0 {
+		t.Fatalf("there is nothing to break: %d steps, %d lines", len(steps), len(ends.atOnce))
 	}
 	var never atomic.Int64
 	tries := breaks(len(steps), os.Getenv("INTERRUPT") == "all")
@@ -56,11 +63,31 @@ func (e Experiment[W]) Everywhere(t *testing.T) {
 				never.Add(1)
 			}
 			e.Again(w)
-			if diff := cmp.Diff(want, e.Said(w)); diff != "" {
-				t.Errorf("another end than that of whole work (-whole +broken off with %v):\n%s", failure, diff)
+			if diff := ends.differ(e.Said(w)); diff != "" {
+				t.Errorf("another end than that of whole work (broken off with %v):\n%s", failure, diff)
 			}
 		})
 	}
+}
+
+// ends are what is said of work that is done at once, and of work that is done only later.
+type ends struct{ atOnce, later []string }
+
+// differ shows what is said of broken work and of neither whole one, and what is said of
+// both of them and not of it; empty: nothing.
+func (e ends) differ(broken []string) string {
+	var b strings.Builder
+	for _, line := range e.atOnce {
+		if slices.Contains(e.later, line) && !slices.Contains(broken, line) {
+			fmt.Fprintf(&b, "missing: %s\n", line)
+		}
+	}
+	for _, line := range broken {
+		if !slices.Contains(e.atOnce, line) && !slices.Contains(e.later, line) {
+			fmt.Fprintf(&b, "strange: %s\n", line)
+		}
+	}
+	return b.String()
 }
 
 // breaks chooses what is tried.
