@@ -80,16 +80,23 @@ func (y *way) befall() (f Fault, hang func(*http.Request), mended <-chan struct{
 	return y.fault, y.onHang, y.mended
 }
 
+// reply is an answer in JSON.
+type reply struct {
+	status int
+	header map[string]string
+	body   []byte
+}
+
 // pass answers a request, unless something befalls it. What was asked for is done all the
 // same.
-func (y *way) pass(w http.ResponseWriter, r *http.Request, status int, header map[string]string, body []byte) {
+func (y *way) pass(w http.ResponseWriter, r *http.Request, a reply) {
 	fault, hang, mended := y.befall()
 	switch fault {
 	case "":
-		for name, value := range header {
+		for name, value := range a.header {
 			w.Header().Set(name, value)
 		}
-		write(w, status, "application/json", body)
+		write(w, a.status, "application/json", a.body)
 	case Hangs:
 		if hang != nil {
 			hang(r)
@@ -99,7 +106,7 @@ func (y *way) pass(w http.ResponseWriter, r *http.Request, status int, header ma
 		case <-mended:
 		}
 	default:
-		suffer(w, fault, body)
+		suffer(w, fault, a.body)
 	}
 }
 

@@ -108,7 +108,7 @@ func (p *Postmark) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	status, body := p.answer(r)
 	p.mu.Unlock()
-	p.pass(w, r, status, nil, encode(body))
+	p.pass(w, r, reply{status: status, body: encode(body)})
 }
 
 func refusal(code int, text string) map[string]any {

@@ -121,7 +121,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	status, body, header := s.answer(r)
 	s.mu.Unlock()
-	s.pass(w, r, status, header, body)
+	s.pass(w, r, reply{status, header, body})
 }
 
 // answer gives the reply to a request in good times.
