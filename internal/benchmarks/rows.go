@@ -14,18 +14,18 @@ var rows = []row{
 	{
 		what:    "sweep that concludes 100,000 due operations from one list",
 		against: "the same rows updated and the evidence inserted by one set-based SQL loop",
-		budget:  budget{bound: 5}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "3x",
+		budget:  budget{bound: 5}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "3x", timeout: "20m",
 		measure: metric{reported: "x-sql"}, ours: metric{reported: "s-ours", unit: "s"}, limit: metric{reported: "s-limit", unit: "s"},
 	},
 	{
 		what:   "statements of that sweep for a batch of any size",
-		budget: budget{bound: 12}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "3x",
+		budget: budget{bound: 12}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "3x", timeout: "20m",
 		measure: metric{reported: "statements/batch"},
 	},
 	{
 		what:    "provider calls of that sweep",
 		against: "the pages that the window has",
-		budget:  budget{bound: 1.1}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "3x",
+		budget:  budget{bound: 1.1}, pkg: "sweep", benchmark: "BenchmarkSweep/100000", times: "3x", timeout: "20m",
 		measure: metric{reported: "calls-ratio"},
 	},
 	{
@@ -37,12 +37,12 @@ var rows = []row{
 	{
 		what:    "audit of 1 million operations and 1 million effects in the database",
 		against: "one full outer join that classes them",
-		budget:  budget{bound: 3}, pkg: "sweep", benchmark: "BenchmarkAudit/1000000", times: "3x",
+		budget:  budget{bound: 3}, pkg: "sweep", benchmark: "BenchmarkAudit/1000000", times: "3x", timeout: "20m",
 		measure: metric{reported: "x-join"}, ours: metric{reported: "s-ours", unit: "s"}, limit: metric{reported: "s-limit", unit: "s"},
 	},
 	{
 		what:   "memory of that audit",
-		budget: budget{bound: 256, unit: "MiB"}, pkg: "sweep", benchmark: "BenchmarkAudit/1000000", times: "3x",
+		budget: budget{bound: 256, unit: "MiB"}, pkg: "sweep", benchmark: "BenchmarkAudit/1000000", times: "3x", timeout: "20m",
 		measure: metric{reported: "MiB", unit: "MiB"},
 	},
 	{
