@@ -3,7 +3,7 @@ package main
 // judging are faults in the rules that decide on one operation.
 var judging = []mutant{
 	{"world: blind and half counts as absent", "rules/absence.go",
-		`case l.Outcome == recon.Blind || !l.Complete:`, `case false:`, "internal/world/large", "EveryLargeWorld"},
+		`case l.Outcome == recon.Blind || !l.Complete:`, `case false:`, "internal/world/large", "EveryLargeWorld|OnceWentWrong"},
 	{"world: a decision names no look", "rules/rules.go",
 		`d.LookIDs = v.lookIDs(d)`, `_ = v.lookIDs(d)`, "internal/world/soak", "AFewWorlds"},
 	{"judge: the first look that counts gives up", "rules/decide_give_up.go",
