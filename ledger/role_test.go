@@ -76,6 +76,12 @@ func TestTheDaemonsRoleIsEnoughForEverythingThatTheLedgerDoes(t *testing.T) {
 			}
 			return err
 		},
+		"appeared": func() error { _, err := led.Appeared(t.Context(), t0, 10); return err },
+		"told": func() error {
+			_, err := led.Told(t.Context(), []string{"none"})
+			_, claimed := led.ClaimNotice(t.Context(), "none", 1, now, now.Add(time.Minute))
+			return errors.Join(err, claimed, led.SettleNotice(t.Context(), "none", 1, recon.Delivery{Done: true}, now))
+		},
 		"digest": func() error {
 			_, err := led.Digest(t.Context(), t0, now)
 			return errors.Join(err, led.PlanDigest(t.Context(), "2026-03-01", []string{"recon"}, "digest", now))

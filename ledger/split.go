@@ -28,13 +28,19 @@ func (l *Ledger) recordAll(ctx context.Context, b Batch, out *Recorded) error {
 	}
 	rest, decisions := b.apart()
 	if len(decisions.Decisions) == 0 {
-		return l.recordRest(ctx, rest, err)
+		return l.recordRest(ctx, rest, err, out)
 	}
 	// Decisions first: what belongs to none must not stand in their way.
-	if err := l.recordHalves(ctx, decisions, err, out); err != nil || rest.empty() {
+	if err := l.recordHalves(ctx, decisions, err, out); err != nil {
 		return err
 	}
-	return l.recordRest(ctx, rest, nil)
+	if len(out.SetAside) > 0 {
+		rest.Coverage = nil // the effects of what is set aside were seen and are not stored
+	}
+	if rest.empty() {
+		return nil
+	}
+	return l.recordRest(ctx, rest, nil, out)
 }
 
 // recordHalves finds the rows that cannot be stored by halving. Each part is a
@@ -71,8 +77,9 @@ func (l *Ledger) aside(ctx context.Context, b Batch, cause error, out *Recorded)
 
 // recordRest stores what belongs to no decision. An effect that cannot be stored
 // must not keep the others from the shelf: each is tried alone and the bad ones are
-// left out. They are listed again by the next look, and never concluded from.
-func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error) error {
+// left out. They are listed again by the next look, and never concluded from; that the
+// range in which they lie was seen is not recorded, since what is stored is not all of it.
+func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error, out *Recorded) error {
 	if cause == nil {
 		if _, cause = l.recordOnce(ctx, b); cause == nil || !isKind(cause, FaultData) {
 			return cause
@@ -81,8 +88,10 @@ func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error) error {
 	if len(b.Effects) == 0 {
 		return cause
 	}
+	b.Coverage = nil
 	if len(b.Effects) == 1 {
 		b.Effects, b.Raw = nil, nil
+		out.LeftOut++
 		_, err := l.recordOnce(ctx, b)
 		return err
 	}
@@ -93,10 +102,10 @@ func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error) error {
 	left.Effects, right.Effects = b.Effects[:half], b.Effects[half:]
 	left.Raw, right.Raw = rawOf(b.Raw, left.Effects), rawOf(b.Raw, right.Effects)
 	right.Looks = b.Looks
-	if err := l.recordRest(ctx, left, nil); err != nil {
+	if err := l.recordRest(ctx, left, nil, out); err != nil {
 		return err
 	}
-	return l.recordRest(ctx, right, nil)
+	return l.recordRest(ctx, right, nil, out)
 }
 
 func (b *Batch) empty() bool {

@@ -71,6 +71,49 @@ func TestABadRowIsSetAsideAndStopsNobody(t *testing.T) {
 	}
 }
 
+// That a range was seen completely answers for operations of which nothing is stored.
+func TestARangeThatShowedWhatCannotBeStoredWasNotSeen(t *testing.T) {
+	t.Parallel()
+	bad := func(e *recon.Effect) { e.FailureReason = "a zero \x00 inside" }
+	for name, spoil := range map[string]func(*ledger.Batch){
+		"of an operation": func(b *ledger.Batch) { bad(&b.Effects[0]) },
+		"of nobody":       func(b *ledger.Batch) { bad(&b.Effects[2]) },
+		"of nobody, with no operation": func(b *ledger.Batch) {
+			bad(&b.Effects[2])
+			b.Decisions, b.Versions = nil, nil
+		},
+		"nothing": func(*ledger.Batch) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t)
+			w.seed("op-1")
+			w.seed("op-2")
+			now := t0.Add(time.Minute)
+			cases := w.due(now, 10)
+			b := closing(w.hold(), now, cases[0].Operation, cases[1].Operation)
+			for _, id := range []string{"re_stray", "re_other"} {
+				e := refund(cases[0].Operation, id)
+				e.Reference = ""
+				b.Effects = append(b.Effects, e)
+			}
+			b.Coverage = []recon.Coverage{{
+				Source: source, Kind: "refund", Account: "acct_1", Mode: "live", Window: recon.Window{From: t0.Add(-time.Hour), To: t0}, At: now, LookID: b.Looks[0].ID,
+			}}
+			spoil(&b)
+			got := w.record(b)
+			stored := one[int](w, `SELECT count(*) FROM reconciler.effects`)
+			ranges := one[int](w, `SELECT count(*) FROM reconciler.coverage`)
+			switch whole := name == "nothing"; {
+			case whole && (stored != 4 || ranges != 1):
+				t.Errorf("%d effects and %d ranges are stored, want 4 and 1", stored, ranges)
+			case !whole && (stored != 3 || ranges != 0 || len(got.SetAside)+got.LeftOut != 1):
+				t.Errorf("%d effects and %d ranges are stored, %d set aside, %d left out: want 3, none, and one of the last two", stored, ranges, len(got.SetAside), got.LeftOut)
+			}
+		})
+	}
+}
+
 func TestAnIllegalChangeIsSetAside(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -83,8 +83,11 @@ type Recorded struct {
 	// SetAside are operations whose conclusion the database refuses to store. They are
 	// tried again later; after five times a finding names the fault.
 	SetAside []SetAside
-	Opened   map[recon.FindingKind]int // findings opened or opened again
-	Ended    map[recon.FindingKind]int
+	// LeftOut counts effects that belong to no decision and that the database refuses to
+	// store. What was seen completely with them is not stored completely.
+	LeftOut int
+	Opened  map[recon.FindingKind]int // findings opened or opened again
+	Ended   map[recon.FindingKind]int
 }
 
 // Kept is one decision that was not carried out, and why.

@@ -116,6 +116,7 @@ func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
 		p.out.Claimed++
 		p.out.SetAside++
 	}
+	p.uncover(recorded)
 	p.remember(recorded)
 	p.count(v.judged, recorded)
 	return p.step("record")
@@ -129,20 +130,33 @@ func coverageOf(l recon.Look) recon.Coverage {
 // shelve records what the run has seen and no operation took: an effect that waits for
 // its operation, or has none.
 func (p *pass) shelve(ctx context.Context) error {
-	for _, piece := range p.shelf.rest(p.batchSize()) {
+	pieces := p.shelf.rest(p.batchSize())
+	for n, piece := range pieces {
 		b := ledger.Batch{
 			Hold: p.held(), RunID: p.run.ID, Now: p.options.Now(),
 			SeenBy: piece.narrow(p.lists), Effects: piece.effects, Raw: piece.raw,
 		}
-		if p.shelf.empty() {
+		if n == len(pieces)-1 {
 			b.Coverage = p.covered
 		}
-		_, err := p.Ledger.Record(ctx, b)
+		recorded, err := p.Ledger.Record(ctx, b)
 		if err != nil {
 			return fmt.Errorf("record %d effects that no operation took: %w", len(piece.effects), err)
 		}
+		p.uncover(recorded)
+		if err := p.step("shelve"); err != nil {
+			return err
+		}
 	}
-	return p.step("shelve")
+	return nil
+}
+
+// uncover forgets what the lists so far answer for where something that they may have
+// shown could not be stored.
+func (p *pass) uncover(r ledger.Recorded) {
+	if len(r.SetAside) > 0 || r.LeftOut > 0 {
+		p.covered = nil
+	}
 }
 
 // remember takes what a recorded batch says of the run as a whole.

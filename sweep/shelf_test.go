@@ -2,6 +2,7 @@ package sweep
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,40 +11,80 @@ import (
 )
 
 // A list shows effects that no operation of its batch takes. A run that dies before it has
-// recorded them must not leave word that their time was seen completely: while the provider is
-// away, an audit would call operations missing whose effects the list has shown.
+// recorded all of them must not leave word that their time was seen completely: while the
+// provider is away, an audit would call operations missing whose effects the list has shown.
 func TestARunThatDiesLeavesNoWordOfAListBeforeAllThatItShowedIsRecorded(t *testing.T) {
 	t.Parallel()
+	for _, step := range []string{"record", "shelve"} { // of one, and of the first that nobody took
+		t.Run(step, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			s.sweep.batch = 1
+			s.listed(refund(1))
+			s.listed(refund(3))
+			lost := refund(2)
+			lost.charge = ""
+			s.happen(lost, s.lose(lost))
+			s.pass(10 * time.Minute)
+			died := errors.New("died")
+			s.sweep.after = func(at string) error {
+				if at == step {
+					return died
+				}
+				return nil
+			}
+			if _, err := s.sweep.Run(t.Context(), Options{Now: s.now}); !errors.Is(err, died) {
+				t.Fatalf("sweep: %v", err)
+			}
+			s.sweep.after = nil
+			s.wantState(lost, recon.Succeeded)
+			s.stripe.Script(stripetest.Fault{Kind: stripetest.Unauthorized, Times: stripetest.Always})
+			s.audit(s.since())
+			if found := s.findings(recon.FindMissing); len(found) != 0 {
+				t.Errorf("%+v", found)
+			}
+			s.stripe.ClearFaults()
+			s.run()
+			s.audit(s.since())
+			if found := s.findings(recon.FindMissing); len(found) != 0 {
+				t.Errorf("when the provider answers again: %+v", found)
+			}
+		})
+	}
+}
+
+// listed makes an operation that its sender closed, and that is looked for by a list of the
+// window.
+func (s *stand) listed(i intent) stripetest.Refund {
+	s.Helper()
+	i.charge = ""
+	s.open(i)
+	token, key := s.claim(i)
+	made := s.happen(i, key)
+	s.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": "succeeded", "effect_id": made.ID})
+	return made
+}
+
+// The same of what the database cannot store.
+func TestARunLeavesNoWordOfAListThatShowedWhatCannotBeStored(t *testing.T) {
+	t.Parallel()
 	s := newStand(t)
-	closed, lost := refund(1), refund(2)
-	closed.charge, lost.charge = "", "" // so that they are looked for by a list of the window
-	s.open(closed)
-	token, key := s.claim(closed)
-	made := s.happen(closed, key)
-	s.call("finish_attempt", map[string]any{"operation_id": closed.id, "token": token, "class": "succeeded", "effect_id": made.ID})
+	s.sweep.batch = 1
+	made := s.listed(refund(1))
+	s.listed(refund(3))
+	s.exec(fmt.Sprintf(`ALTER TABLE reconciler.effects ADD CHECK (id <> '%s')`, made.ID))
+	lost := refund(2)
+	lost.charge = ""
 	s.happen(lost, s.lose(lost))
 	s.pass(10 * time.Minute)
-	died := errors.New("died")
-	s.sweep.after = func(step string) error {
-		if step == "record" {
-			return died
-		}
-		return nil
-	}
-	if _, err := s.sweep.Run(t.Context(), Options{Now: s.now}); !errors.Is(err, died) {
-		t.Fatalf("sweep: %v", err)
-	}
-	s.sweep.after = nil
+	s.run()
 	s.wantState(lost, recon.Succeeded)
+	if n := s.rows(`SELECT id FROM reconciler.effects`); len(n) != 2 {
+		t.Fatalf("%v are stored, want two", n)
+	}
 	s.stripe.Script(stripetest.Fault{Kind: stripetest.Unauthorized, Times: stripetest.Always})
 	s.audit(s.since())
 	if found := s.findings(recon.FindMissing); len(found) != 0 {
 		t.Errorf("%+v", found)
-	}
-	s.stripe.ClearFaults()
-	s.run()
-	s.audit(s.since())
-	if found := s.findings(recon.FindMissing); len(found) != 0 {
-		t.Errorf("when the provider answers again: %+v", found)
 	}
 }
