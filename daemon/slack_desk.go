@@ -61,7 +61,7 @@ func (d *clickDesk) submitted(ctx context.Context, person ledger.Person, a slack
 		return outcome{result: clickForm, faults: faults}
 	}
 	e := a.Entry
-	p := ledger.PersonAction{Verb: a.Verb, Person: person.Name, Reason: e.Reason, Effect: e.Effect, Operation: e.Operation, Assignee: e.Assignee}
+	p := ledger.PersonAction{Verb: a.Verb, Person: person.Name, Reason: e.Reason, Effect: e.Effect, Operation: e.Operation, Action: e.Action, Assignee: e.Assignee}
 	if a.Verb == recon.Snooze {
 		span, err := recon.ParseDuration(e.For)
 		if err == nil {

@@ -598,6 +598,26 @@ func TestB02_ARefundMadeByHandIsAdoptedOrIgnoredAndNotFlaggedAgain(t *testing.T)
 		}
 		w.want("bob", a, ledger.PersonDone)
 	})
+	t.Run("by two only if both say which action it was", func(t *testing.T) {
+		t.Parallel()
+		w := newDesk(t, map[string]int64{"EUR": 1000})
+		goodwill := repeatable()
+		goodwill.Action = "refund.goodwill"
+		w.apply(repeatable(), goodwill)
+		f := w.raise(recon.FindOrphan, nil, byHand)
+		a := ledger.PersonAction{Finding: f.ID, Verb: recon.Adopt, Action: "refund.create"}
+		w.want("ana", a, ledger.PersonProposed)
+		if p := w.finding(f.ID).Proposal; p == nil || p.Action != a.Action {
+			t.Errorf("the proposal does not say which action: %+v", p)
+		}
+		other := a
+		other.Action = goodwill.Action
+		w.want("bob", other, ledger.PersonProposed) // that is another answer
+		made := w.want("ana", other, ledger.PersonDone).Made
+		if o := w.story(string(made)).Operation; o.Action != goodwill.Action {
+			t.Errorf("made an operation of %s", o.Action)
+		}
+	})
 	t.Run("ignored", func(t *testing.T) {
 		t.Parallel()
 		w := newDesk(t, nil)

@@ -108,6 +108,7 @@ type Proposal struct {
 	Two       string      `json:"two"` // why a second person is needed
 	Operation OperationID `json:"operation_id,omitempty"`
 	Effect    string      `json:"effect_id,omitempty"`
+	Action    string      `json:"action,omitempty"` // of the operation that adopt would make
 }
 
 // Text tells the proposal and why it waits.

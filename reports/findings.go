@@ -245,6 +245,9 @@ func agreement(s FindingStory) string {
 	if op := string(s.Proposal.Operation); op != "" && (len(s.Operations) != 1 || s.Proposal.Verb == recon.Adopt) {
 		text += " --operation " + op
 	}
+	if s.Proposal.Action != "" {
+		text += " --action " + s.Proposal.Action
+	}
 	return text + " --reason TEXT"
 }
 

@@ -72,6 +72,17 @@ func TestAFindingIsReadOnOneScreen(t *testing.T) {
 	}
 }
 
+// Several actions may make such effects, so that the second person says which, too.
+func TestAgreeingWithAnAdoptionSaysForWhichAction(t *testing.T) {
+	t.Parallel()
+	s := adoptable(t)
+	s.Proposal = &recon.Proposal{Verb: recon.Adopt, Person: "ana", Reason: "support did it", Two: recon.TwoForAmount, Effect: "re_B1", Action: "refund.create"}
+	want := "reconciler findings resolve " + s.ID + " --as adopt --effect re_B1 --action refund.create --reason TEXT"
+	if got := agreement(s); got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
 // What a finding is not about, or what everybody is refused, is no way to settle it.
 func TestAFindingOffersWhatLeadsOn(t *testing.T) {
 	t.Parallel()

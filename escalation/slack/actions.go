@@ -50,6 +50,7 @@ type Entry struct {
 	Reason    string
 	Effect    string
 	Operation recon.OperationID
+	Action    string // of the operation that is to be made; only a proposal says it
 	Assignee  string
 	For       string // how long, such as 4h
 
@@ -174,7 +175,7 @@ func (p payload) submission(a *Action) {
 	a.Key = key("form", p.View.ID, a.Accounts[0])
 	a.Entry = Entry{
 		Reason: in[FieldReason], Effect: in[fieldEffect], Operation: recon.OperationID(in[fieldOperation]),
-		Assignee: in[fieldAssignee], For: in[fieldFor], fields: in,
+		Action: of.Action, Assignee: in[fieldAssignee], For: in[fieldFor], fields: in,
 	}
 	if of.Effect != "" {
 		a.Entry.Effect = of.Effect

@@ -60,6 +60,7 @@ type subject struct {
 	Verb      recon.Verb        `json:"verb"`
 	Effect    string            `json:"effect,omitempty"` // fixed by a proposal
 	Operation recon.OperationID `json:"operation,omitempty"`
+	Action    string            `json:"action,omitempty"`
 	Answer    string            `json:"answer,omitempty"`
 }
 
@@ -148,7 +149,7 @@ func (f Form) view() (slackgo.ModalViewRequest, error) {
 	of := subject{Button: f.Button, Verb: f.Verb, Answer: f.Answer}
 	title := titles[f.Verb]
 	if p := f.Proposal; p != nil && f.Verb == Approve {
-		of.Verb, of.Effect, of.Operation = p.Verb, p.Effect, p.Operation
+		of.Verb, of.Effect, of.Operation, of.Action = p.Verb, p.Effect, p.Operation, p.Action
 	}
 	metadata, err := json.Marshal(of)
 	if err != nil {

@@ -99,6 +99,7 @@ func TestAFormComesBackAsItWasMeant(t *testing.T) {
 	t.Parallel()
 	s := workspace(t, slacktest.Options{})
 	n := notifier(t, s, "#payments-recon")
+	anew := &recon.Proposal{Verb: recon.Adopt, Person: "ana", Reason: "It is ours.", Two: recon.TwoForAmount, Effect: "re_1", Action: "refund.create"}
 	proposal := &recon.Proposal{Verb: recon.Adopt, Person: "ana", Reason: "It is ours.", Two: recon.TwoForAmount, Effect: "re_1", Operation: "op_1"}
 	tests := []struct {
 		form   Form
@@ -106,13 +107,15 @@ func TestAFormComesBackAsItWasMeant(t *testing.T) {
 		verb   recon.Verb
 		effect string
 		typed  string
+		action string
 	}{
-		{Form{Verb: recon.Happened, Effect: "re_0"}, map[string]string{"reason": "x", "effect": "re_2"}, recon.Happened, "re_2", "effect"},
-		{Form{Verb: recon.Adopt}, map[string]string{"reason": "x", "operation": "op_9"}, recon.Adopt, "", "operation"},
-		{Form{Verb: recon.Release}, map[string]string{"reason": "x"}, recon.Release, "", ""},
-		{Form{Verb: recon.Snooze}, map[string]string{"for": "=4h"}, recon.Snooze, "", ""},
-		{Form{Verb: Approve, Proposal: proposal}, map[string]string{"reason": "x"}, recon.Adopt, "re_1", ""},
-		{Form{Verb: recon.Reject, Proposal: proposal}, map[string]string{"reason": "x"}, recon.Reject, "", ""},
+		{Form{Verb: recon.Happened, Effect: "re_0"}, map[string]string{"reason": "x", "effect": "re_2"}, recon.Happened, "re_2", "effect", ""},
+		{Form{Verb: recon.Adopt}, map[string]string{"reason": "x", "operation": "op_9"}, recon.Adopt, "", "operation", ""},
+		{Form{Verb: recon.Release}, map[string]string{"reason": "x"}, recon.Release, "", "", ""},
+		{Form{Verb: recon.Snooze}, map[string]string{"for": "=4h"}, recon.Snooze, "", "", ""},
+		{Form{Verb: Approve, Proposal: proposal}, map[string]string{"reason": "x"}, recon.Adopt, "re_1", "", ""},
+		{Form{Verb: Approve, Proposal: anew}, map[string]string{"reason": "x"}, recon.Adopt, "re_1", "", "refund.create"},
+		{Form{Verb: recon.Reject, Proposal: proposal}, map[string]string{"reason": "x"}, recon.Reject, "", "", ""},
 	}
 	for _, tt := range tests {
 		a := clicked(t, s, somebody)
@@ -126,7 +129,7 @@ func TestAFormComesBackAsItWasMeant(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := ParseAction(body)
-		if err != nil || got.Sort != Submission || got.Verb != tt.verb || got.Entry.Effect != tt.effect || got.Button != a.Button ||
+		if err != nil || got.Sort != Submission || got.Verb != tt.verb || got.Entry.Effect != tt.effect || got.Entry.Action != tt.action || got.Button != a.Button ||
 			got.Answer != a.Answer || got.Entry.Typed(got.Verb) != tt.typed || len(got.Entry.Faults(got.Verb)) > 0 {
 			t.Errorf("%s comes back as %+v, %v", tt.form.Verb, got, err)
 		}

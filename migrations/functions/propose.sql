@@ -14,7 +14,7 @@ BEGIN
     END IF;
     f.proposal := jsonb_strip_nulls(jsonb_build_object('verb', asked.verb, 'person', person, 'at', reconciler.utc_text(now),
         'reason', asked.reason, 'two', plan -> 'two', 'operation_id', plan -> 'operation_id', 'effect_id', plan -> 'effect_id',
-        'openings', f.openings)) || jsonb_build_object('observed', f.observed);
+        'action', plan -> 'action', 'openings', f.openings)) || jsonb_build_object('observed', f.observed);
     f.version := f.version + 1;
     UPDATE reconciler.findings x SET proposal = f.proposal, version = f.version
         WHERE x.tenant = f.tenant AND x.finding_id = f.finding_id;

@@ -6,6 +6,7 @@ BEGIN
     RETURN coalesce(f.proposal ->> 'verb' = asked.verb
         AND f.proposal ->> 'operation_id' IS NOT DISTINCT FROM plan ->> 'operation_id'
         AND f.proposal ->> 'effect_id' IS NOT DISTINCT FROM plan ->> 'effect_id'
+        AND f.proposal ->> 'action' IS NOT DISTINCT FROM plan ->> 'action'
         AND (f.proposal ->> 'openings')::integer = f.openings
         AND f.proposal -> 'observed' = f.observed, false);
 END $$;
