@@ -60,7 +60,7 @@ func (w *World) judgeFindings(a books) {
 			must[key] = fmt.Sprintf("every look was blind for %s of an outage", w.downFor[name])
 		}
 	}
-	w.planted = len(must)
+	w.planted = demanded(must)
 	told := map[about]int{}
 	for _, f := range a.findings {
 		for _, key := range aboutOf(f) {

@@ -220,7 +220,7 @@ func (w *World) mayEnd(i intent, o recon.Operation, deeds []*deed) []recon.State
 // sum is the verdict in numbers.
 func (w *World) sum(a books) Verdict {
 	n := w.tally.n
-	n.Worlds, n.Operations, n.Effects = 1, len(a.ops), len(w.book.all())
+	n.Worlds, n.Operations, n.Rows, n.Effects = 1, len(w.plan.intents), len(a.ops), len(w.book.all())
 	n.Audits, n.Reports, n.Events, n.Messages = w.tally.audits, w.reported, w.events, len(w.slack.Messages(destination))
 	n.SimulatedHours = int(w.clock.Now().Sub(epoch).Hours())
 	for _, f := range a.findings {
@@ -234,6 +234,7 @@ func (w *World) sum(a books) Verdict {
 	}
 	n.ToPeople = len(touched)
 	n.Planted = w.planted
+	w.befell(&n)
 	for _, i := range w.plan.intents {
 		o, there := a.ops[i.id]
 		if there && i.fate.old() {

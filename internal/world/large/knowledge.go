@@ -28,7 +28,7 @@ type knowledge struct {
 	events    int                                // taken in
 	reported  int                                // days
 	untold    map[recon.OperationID]bool         // operations of whose effects some event reached nobody
-	planted   int                                // findings that the truth demands
+	planted   map[recon.FindingKind]int          // findings that the truth demands
 	wrong     []string
 	audit     map[recon.SourceName]sweep.AuditResult // the last one
 }

@@ -67,7 +67,7 @@ func (w *World) startProviders() error {
 }
 
 // cardsNow is the card provider's clock, which is not ours.
-func (w *World) cardsNow() time.Time { return w.clock.Now().Add(w.plan.nature.skew) }
+func (w *World) cardsNow() time.Time { return w.cardsAt(w.clock.Now()) }
 
 // openSources makes the product's view of the providers, with keys that only read.
 func (w *World) openSources() (err error) {

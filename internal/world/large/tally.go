@@ -18,17 +18,19 @@ import (
 // Numbers are what is counted of one world, or of many together.
 type Numbers struct {
 	Worlds         int                          `json:"worlds"`
-	Operations     int                          `json:"operations"`
-	Imported       int                          `json:"imported"` // of the operations, those from before
+	Operations     int                          `json:"operations"` // that somebody meant: what a plan has
+	Imported       int                          `json:"imported"`   // of them, those from before the product
+	Rows           int                          `json:"rows"`       // of the ledger: also those that were adopted, none that nobody opened
 	Effects        int                          `json:"effects"`
 	InDoubt        int                          `json:"in_doubt"` // operations whose sender ever had no definite answer
 	ByEvidence     int                          `json:"closed_by_evidence"`
 	ByEvents       int                          `json:"closed_by_events_alone"` // of them, where nothing can be asked
 	ToPeople       int                          `json:"to_people"`
 	Wrong          map[string]int               `json:"wrong"` // by the check that says so
+	Fates          map[string]int               `json:"fates"` // what was to befall each operation
 	Faults         map[string]int               `json:"faults"`
 	Findings       map[recon.FindingKind]int    `json:"findings"`
-	Planted        int                          `json:"planted"` // findings that the truth demands
+	Planted        map[recon.FindingKind]int    `json:"planted"` // findings that the truth demands
 	ProviderCalls  map[recon.SourceName]int     `json:"provider_calls"`
 	Looks          map[recon.Outcome]int        `json:"looks"`
 	People         map[ledger.PersonOutcome]int `json:"people"`
@@ -45,8 +47,9 @@ type Numbers struct {
 
 func newNumbers() Numbers {
 	return Numbers{
-		Wrong: map[string]int{}, Faults: map[string]int{}, Findings: map[recon.FindingKind]int{}, ProviderCalls: map[recon.SourceName]int{},
-		Looks: map[recon.Outcome]int{}, People: map[ledger.PersonOutcome]int{},
+		Wrong: map[string]int{}, Fates: map[string]int{}, Faults: map[string]int{}, Findings: map[recon.FindingKind]int{}, Planted: map[recon.FindingKind]int{},
+		ProviderCalls: map[recon.SourceName]int{},
+		Looks:         map[recon.Outcome]int{}, People: map[ledger.PersonOutcome]int{},
 	}
 }
 
@@ -58,12 +61,12 @@ func (n *Numbers) Add(o Numbers) {
 	n.Worlds += o.Worlds
 	n.Operations += o.Operations
 	n.Imported += o.Imported
+	n.Rows += o.Rows
 	n.Effects += o.Effects
 	n.InDoubt += o.InDoubt
 	n.ByEvidence += o.ByEvidence
 	n.ByEvents += o.ByEvents
 	n.ToPeople += o.ToPeople
-	n.Planted += o.Planted
 	n.Audits += o.Audits
 	n.Reports += o.Reports
 	n.Clicks += o.Clicks
@@ -72,13 +75,22 @@ func (n *Numbers) Add(o Numbers) {
 	n.Messages += o.Messages
 	n.SimulatedHours += o.SimulatedHours
 	addAll(n.Wrong, o.Wrong)
+	addAll(n.Fates, o.Fates)
 	addAll(n.Faults, o.Faults)
 	addAll(n.Findings, o.Findings)
+	addAll(n.Planted, o.Planted)
 	addAll(n.ProviderCalls, o.ProviderCalls)
 	addAll(n.Looks, o.Looks)
 	addAll(n.People, o.People)
 	n.TimeToTruth = append(n.TimeToTruth, o.TimeToTruth...)
 	slices.Sort(n.TimeToTruth)
+}
+
+func sumOf[K comparable](m map[K]int) (sum int) {
+	for _, v := range m {
+		sum += v
+	}
+	return sum
 }
 
 func addAll[K comparable](to, from map[K]int) {
@@ -102,11 +114,7 @@ func (n Numbers) MarshalJSON() ([]byte, error) {
 }
 
 func (n Numbers) callsPerOperation() float64 {
-	calls := 0
-	for _, c := range n.ProviderCalls {
-		calls += c
-	}
-	return float64(calls) / float64(max(n.Operations, 1))
+	return float64(sumOf(n.ProviderCalls)) / float64(max(n.Operations, 1))
 }
 
 // truth is the time to truth of a share of the operations in doubt.
@@ -130,7 +138,8 @@ func (n Numbers) Table(w io.Writer) error {
 	row("closed by evidence", n.ByEvidence)
 	row("of them by events alone, where nothing can be asked", n.ByEvents)
 	row("to people", n.ToPeople)
-	row("findings that the truth demanded", n.Planted)
+	row("rows of the ledger", n.Rows)
+	row("findings that the truth demanded", sumOf(n.Planted))
 	all := maps.Clone(n.Wrong)
 	for _, check := range wrongs {
 		all[check] += 0
@@ -141,8 +150,14 @@ func (n Numbers) Table(w io.Writer) error {
 	row("provider calls per operation", fmt.Sprintf("%.2f", n.callsPerOperation()))
 	row("time to truth, median, simulated", n.truth(0.5).Round(time.Second))
 	row("time to truth, 99th percentile, simulated", n.truth(0.99).Round(time.Second))
+	for _, kind := range sorted(n.Planted) {
+		row("demanded "+string(kind), n.Planted[kind])
+	}
 	for _, kind := range sorted(n.Findings) {
 		row("findings "+string(kind), n.Findings[kind])
+	}
+	for _, name := range sorted(n.Fates) {
+		row(map[bool]string{true: "went well: ", false: "fates: "}[well(name)]+name, n.Fates[name])
 	}
 	for _, kind := range sorted(n.Faults) {
 		row("faults: "+kind, n.Faults[kind])
