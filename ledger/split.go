@@ -35,7 +35,7 @@ func (l *Ledger) recordAll(ctx context.Context, b Batch, out *Recorded) error {
 		return err
 	}
 	if len(out.SetAside) > 0 {
-		rest.Coverage = nil // the effects of what is set aside were seen and are not stored
+		rest.forgetList() // the effects of what is set aside were seen and are not stored
 	}
 	if rest.empty() {
 		return nil
@@ -88,16 +88,14 @@ func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error, out *Reco
 	if len(b.Effects) == 0 {
 		return cause
 	}
-	b.Coverage = nil
+	b.forgetList()
 	if len(b.Effects) == 1 {
 		b.Effects, b.Raw = nil, nil
 		out.LeftOut++
 		_, err := l.recordOnce(ctx, b)
 		return err
 	}
-	// Where the list goes on is written last: what was not stored by then is read again.
-	left, right := b, Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now, SeenBy: b.SeenBy, List: b.List}
-	left.List = nil
+	left, right := b, Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now, SeenBy: b.SeenBy}
 	half := len(b.Effects) / 2
 	left.Effects, right.Effects = b.Effects[:half], b.Effects[half:]
 	left.Raw, right.Raw = rawOf(b.Raw, left.Effects), rawOf(b.Raw, right.Effects)
@@ -107,6 +105,10 @@ func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error, out *Reco
 	}
 	return l.recordRest(ctx, right, nil, out)
 }
+
+// forgetList leaves out what says how far a list was seen: the next run begins before
+// what could not be stored.
+func (b *Batch) forgetList() { b.Coverage, b.List = nil, nil }
 
 func (b *Batch) empty() bool {
 	return len(b.Looks) == 0 && len(b.Effects) == 0 && len(b.Coverage) == 0 && len(b.Findings) == 0 && len(b.Ends) == 0 &&

@@ -75,6 +75,9 @@ type reading struct {
 	list   sources.List
 	state  ledger.ListState
 	found  bool // any effect
+	// gap: something that a page showed could not be stored. What is stored is not all that
+	// was seen, so that the list answers for nothing, and the next run reads it from its start.
+	gap bool
 }
 
 // all reads what an earlier run left, and then what this one needs.
@@ -185,21 +188,10 @@ func (r *reading) save(ctx context.Context, page sources.Page) error {
 		return err
 	}
 	r.found = r.found || len(page.Effects) > 0
-	st := r.state
-	st.Cursor = page.Next
-	if page.Next == "" {
-		whole, err := r.whole()
-		if err != nil {
-			return err
-		}
-		batch.Looks = append(batch.Looks, whole)
-		batch.Coverage = []recon.Coverage{{
-			Source: whole.Source, Kind: whole.Kind, Account: whole.Account, Mode: whole.Mode, Window: whole.Window, At: whole.At, LookID: whole.ID,
-		}}
-		r.seen = append(r.seen, whole)
-		st = finished(st, r.lag(), r.span.given)
+	next, whole, err := r.onwards(page, &batch)
+	if err != nil {
+		return err
 	}
-	batch.List = &st
 	r.pass.state.Blinds, r.pass.state.BlindSince, r.pass.state.ProbeAt = 0, time.Time{}, time.Time{}
 	r.tellHealth(&batch)
 	recorded, err := r.Ledger.Record(ctx, batch)
@@ -207,8 +199,38 @@ func (r *reading) save(ctx context.Context, page sources.Page) error {
 		return fmt.Errorf("save a page of %d effects: %w", len(page.Effects), err)
 	}
 	r.remember(recorded)
-	r.state = st
+	r.state = next
+	switch lacks := recorded.LeftOut + len(recorded.SetAside); {
+	case lacks > 0 && !r.gap:
+		r.gap = true
+		r.result.unseen(r.list, r.span.counted, "the ledger cannot store something that it shows")
+	case lacks == 0 && whole != nil:
+		r.seen = append(r.seen, *whole)
+	}
 	return r.step("page")
+}
+
+// onwards puts into a page's batch where its list goes on. The last page also brings word
+// that the whole window was seen, unless something of it could not be stored.
+func (r *reading) onwards(page sources.Page, b *ledger.Batch) (next ledger.ListState, whole *recon.Look, err error) {
+	next = r.state
+	next.Cursor = page.Next
+	kept := next
+	switch {
+	case r.gap:
+		kept.Cursor = ""
+	case page.Next == "":
+		l, err := r.whole()
+		if err != nil {
+			return next, nil, err
+		}
+		b.Looks = append(b.Looks, l)
+		b.Coverage = []recon.Coverage{coverageOf(l)}
+		kept = finished(next, r.lag(), r.span.given)
+		next, whole = kept, &l
+	}
+	b.List = &kept
+	return next, whole, nil
 }
 
 // whole is the look that a list read to its end is: it was made when its first page was

@@ -88,3 +88,53 @@ func TestARunLeavesNoWordOfAListThatShowedWhatCannotBeStored(t *testing.T) {
 		t.Errorf("%+v", found)
 	}
 }
+
+// An audit that meets such an effect has not seen the list, on whichever page it stands, and
+// reads it from the start when it can be stored.
+func TestAnAuditHasNotSeenAListThatShowsWhatCannotBeStored(t *testing.T) {
+	t.Parallel()
+	for name, latest := range map[string]bool{"on the first page": true, "on the last page": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			bad := s.listed(refund(1))
+			s.pass(time.Minute)
+			for n := range 100 { // as many as fit on one page
+				s.stranger(n)
+			}
+			s.pass(time.Minute)
+			if last := s.listed(refund(2)); latest {
+				bad = last
+			}
+			s.exec(fmt.Sprintf(`ALTER TABLE reconciler.effects ADD CONSTRAINT refused CHECK (id <> '%s')`, bad.ID))
+			s.pass(time.Hour)
+			for range 2 {
+				r := s.audit(s.since())
+				if found := s.findings(recon.FindMissing); len(found) != 0 || len(r.Unseen) != 1 {
+					t.Errorf("missing %+v, unseen %+v: want none, and the list", found, r.Unseen)
+				}
+				if n := s.rows(`SELECT id FROM reconciler.effects`); len(n) != 101 {
+					t.Errorf("%d are stored, want the 101 others", len(n))
+				}
+				s.pass(time.Hour)
+			}
+			s.exec(`ALTER TABLE reconciler.effects DROP CONSTRAINT refused`)
+			r := s.audit(s.since())
+			if found := s.findings(recon.FindMissing); len(found) != 0 || len(r.Unseen) != 0 {
+				t.Errorf("when it can be stored: missing %+v, unseen %+v", found, r.Unseen)
+			}
+			if n := s.rows(`SELECT id FROM reconciler.effects`); len(n) != 102 {
+				t.Errorf("when it can be stored: %d are stored, want 102", len(n))
+			}
+		})
+	}
+}
+
+// stranger makes a refund of which no operation knows.
+func (s *stand) stranger(n int) {
+	s.Helper()
+	r := stripetest.Refund{Account: testAccount, Mode: "live", Charge: fmt.Sprintf("ch_stranger_%d", n), Amount: 100, Currency: "eur"}
+	if _, err := s.stripe.AddRefund(r); err != nil {
+		s.Fatal(err)
+	}
+}
