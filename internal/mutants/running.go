@@ -37,9 +37,13 @@ var auditing = []mutant{
 	{"audit: one complete list makes all complete", "sweep/audit_window.go",
 		`if i == 0 || at.Before(earliest) {`, `if i == 0 || at.After(earliest) {`, "sweep", "LastCompletePoint|TheWindowOf"},
 	{"audit: a list that broke off is complete", "sweep/audit_list.go",
-		`	if page.Next == "" {
-		whole, err := r.whole()`, `	if true {
-		whole, err := r.whole()`, "sweep", "B20"},
+		`	case page.Next == "":
+		l, err := r.whole()`, `	case true:
+		l, err := r.whole()`, "sweep", "B20"},
+	{"audit: what could not be stored was seen", "sweep/audit_list.go",
+		`	case lacks > 0 && !r.gap:`, `	case false:`, "sweep", "CannotBeStored"},
+	{"sweep: what could not be stored was seen", "sweep/judge.go",
+		`	if len(r.SetAside) > 0 || r.LeftOut > 0 {`, `	if false {`, "sweep", "CannotBeStored"},
 	{"audit: a list was made when it ended", "sweep/audit_list.go",
 		`Window: r.state.Window, At: r.state.BeganAt,`, `Window: r.state.Window, At: r.options.Now(),`, "sweep", "B20"},
 	{"audit: a list that cannot be read is not unseen", "sweep/audit_list.go",
