@@ -34,6 +34,13 @@ func (s *stand) breaking(b *breaker.Breaker, changes ...func(*stripe.Settings, *
 	return breaking{l, client}, nil
 }
 
+// sweep is the stand's, with a ledger and a source that break.
+func (p breaking) sweep(s *stand) *Sweep {
+	mine := *s.sweep
+	mine.Ledger, mine.Source = p.ledger, p.client
+	return &mine
+}
+
 // over is what time does for what a process left behind when it died: its holds and its
 // places are given to others, and what it took of the inbox comes back.
 func (s *stand) over() {
@@ -80,9 +87,7 @@ func TestASweepThatBreaksOffAnywhereEndsInTheSameLedger(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			mine := *s.sweep
-			mine.Ledger, mine.Source = p.ledger, p.client
-			_, err = mine.Run(ctx, Options{Now: s.now})
+			_, err = p.sweep(s).Run(ctx, Options{Now: s.now})
 			return err
 		},
 		Again: func(s *stand) { s.over(); s.run() },
@@ -107,9 +112,7 @@ func TestAnAuditThatBreaksOffAnywhereEndsInTheSameLedger(t *testing.T) {
 				return err
 			}
 			mine := s.auditor()
-			sweep := *mine.Sweep
-			sweep.Ledger, sweep.Source = p.ledger, p.client
-			mine.Sweep, mine.Accounts = &sweep, p.ledger
+			mine.Sweep, mine.Accounts = p.sweep(s), p.ledger
 			_, err = mine.Run(ctx, AuditOptions{Now: s.now, Window: s.since()})
 			return err
 		},
@@ -219,9 +222,7 @@ func TestAReverificationThatBreaksOffAnywhereEndsInTheSameLedger(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			mine := *s.sweep
-			mine.Ledger, mine.Source = p.ledger, p.client
-			_, err = mine.Reverify(ctx, Options{Now: s.now})
+			_, err = p.sweep(s).Reverify(ctx, Options{Now: s.now})
 			return err
 		},
 		Again: func(s *stand) {
