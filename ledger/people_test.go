@@ -610,6 +610,9 @@ func TestB02_ARefundMadeByHandIsAdoptedOrIgnoredAndNotFlaggedAgain(t *testing.T)
 		if p := w.finding(f.ID).Proposal; p == nil || p.Action != a.Action {
 			t.Errorf("the proposal does not say which action: %+v", p)
 		}
+		if said := one[string](w, `SELECT details ->> 'action' FROM reconciler.person_actions WHERE person = 'ana'`); said != a.Action {
+			t.Errorf("what ana did is kept for %q, want %q", said, a.Action)
+		}
 		other := a
 		other.Action = goodwill.Action
 		w.want("bob", other, ledger.PersonProposed) // that is another answer

@@ -26,5 +26,6 @@ BEGIN
             'proposed', true, 'two', plan -> 'two', 'effect_id', plan -> 'effect_id',
             'look_ids', CASE WHEN plan ? 'look_id' THEN jsonb_build_array(plan -> 'look_id') END));
     END LOOP;
-    RETURN reconciler.person_remember(f, asked, now, reconciler.person_answer('proposed', f, person, told), told || '{"proposed": true}');
+    RETURN reconciler.person_remember(f, asked, now, reconciler.person_answer('proposed', f, person, told),
+        told || jsonb_build_object('proposed', true, 'action', plan -> 'action'));
 END $$;
