@@ -30,8 +30,9 @@ func (l *Ledger) recordAll(ctx context.Context, b Batch, out *Recorded) error {
 	if len(decisions.Decisions) == 0 {
 		return l.recordRest(ctx, rest, err, out)
 	}
-	// Decisions first: what belongs to none must not stand in their way.
-	if err := l.recordHalves(ctx, decisions, err, out); err != nil {
+	// Decisions first: what belongs to none must not stand in their way. It may be what was
+	// refused, so that also a decision that is the only one is tried without it.
+	if err := l.recordHalves(ctx, decisions, nil, out); err != nil {
 		return err
 	}
 	if len(out.SetAside) > 0 {
@@ -44,7 +45,8 @@ func (l *Ledger) recordAll(ctx context.Context, b Batch, out *Recorded) error {
 }
 
 // recordHalves finds the rows that cannot be stored by halving. Each part is a
-// transaction of its own; what is bad alone is set aside.
+// transaction of its own; what is bad alone is set aside. The cause is why just these
+// decisions were refused; nil: they were not tried.
 func (l *Ledger) recordHalves(ctx context.Context, b Batch, cause error, out *Recorded) error {
 	if len(b.Decisions) == 1 && cause != nil {
 		return l.aside(ctx, b, cause, out)
@@ -81,7 +83,12 @@ func (l *Ledger) aside(ctx context.Context, b Batch, cause error, out *Recorded)
 // range in which they lie was seen is not recorded, since what is stored is not all of it.
 func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error, out *Recorded) error {
 	if cause == nil {
-		if _, cause = l.recordOnce(ctx, b); cause == nil || !isKind(cause, FaultData) {
+		var once Recorded
+		if once, cause = l.recordOnce(ctx, b); cause == nil {
+			out.add(once)
+			return nil
+		}
+		if !isKind(cause, FaultData) {
 			return cause
 		}
 	}
@@ -90,9 +97,10 @@ func (l *Ledger) recordRest(ctx context.Context, b Batch, cause error, out *Reco
 	}
 	b.forgetList()
 	if len(b.Effects) == 1 {
+		out.LeftOut = append(out.LeftOut, b.Effects[0].Identity())
 		b.Effects, b.Raw = nil, nil
-		out.LeftOut++
-		_, err := l.recordOnce(ctx, b)
+		once, err := l.recordOnce(ctx, b)
+		out.add(once)
 		return err
 	}
 	left, right := b, Batch{Hold: b.Hold, RunID: b.RunID, Now: b.Now, SeenBy: b.SeenBy}

@@ -71,6 +71,29 @@ func TestABadRowIsSetAsideAndStopsNobody(t *testing.T) {
 	}
 }
 
+// What belongs to nobody is no fault of the only operation beside it.
+func TestTheOnlyOperationBesideABadRowIsConcluded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	o := w.seed("op-1")
+	now := t0.Add(time.Minute)
+	b := closing(w.hold(), now, o)
+	stray := refund(o, "re_stray")
+	stray.Reference, stray.FailureReason = "", "a zero \x00 inside"
+	b.Effects = append(b.Effects, stray)
+	b.Findings = []recon.Finding{{Kind: recon.FindBlind, Certainty: recon.Proof, Source: source, Reason: "it does not answer"}}
+	got := w.record(b)
+	if len(got.SetAside) != 0 || len(got.LeftOut) != 1 || got.LeftOut[0] != stray.Identity() {
+		t.Errorf("set aside %+v, left out %+v: want %s left out alone", got.SetAside, got.LeftOut, stray.ID)
+	}
+	if s := w.story("op-1"); s.Operation.State != recon.Succeeded || s.Check.Failures != 0 {
+		t.Errorf("the operation is %s with %d failures", s.Operation.State, s.Check.Failures)
+	}
+	if got.Opened[recon.FindBlind] != 1 {
+		t.Errorf("findings opened: %v, want the one of the source", got.Opened)
+	}
+}
+
 // That a range was seen completely answers for operations of which nothing is stored.
 func TestARangeThatShowedWhatCannotBeStoredWasNotSeen(t *testing.T) {
 	t.Parallel()
@@ -107,8 +130,8 @@ func TestARangeThatShowedWhatCannotBeStoredWasNotSeen(t *testing.T) {
 			switch whole := name == "nothing"; {
 			case whole && (stored != 4 || ranges != 1):
 				t.Errorf("%d effects and %d ranges are stored, want 4 and 1", stored, ranges)
-			case !whole && (stored != 3 || ranges != 0 || len(got.SetAside)+got.LeftOut != 1):
-				t.Errorf("%d effects and %d ranges are stored, %d set aside, %d left out: want 3, none, and one of the last two", stored, ranges, len(got.SetAside), got.LeftOut)
+			case !whole && (stored != 3 || ranges != 0 || len(got.SetAside)+len(got.LeftOut) != 1):
+				t.Errorf("%d effects and %d ranges are stored, %d set aside, %d left out: want 3, none, and one of the last two", stored, ranges, len(got.SetAside), len(got.LeftOut))
 			}
 		})
 	}

@@ -83,9 +83,9 @@ type Recorded struct {
 	// SetAside are operations whose conclusion the database refuses to store. They are
 	// tried again later; after five times a finding names the fault.
 	SetAside []SetAside
-	// LeftOut counts effects that belong to no decision and that the database refuses to
+	// LeftOut are effects that belong to no decision and that the database refuses to
 	// store. What was seen completely with them is not stored completely.
-	LeftOut int
+	LeftOut []recon.EffectIdentity
 	Opened  map[recon.FindingKind]int // findings opened or opened again
 	Ended   map[recon.FindingKind]int
 }

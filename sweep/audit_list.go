@@ -76,8 +76,10 @@ type reading struct {
 	state  ledger.ListState
 	found  bool // any effect
 	// gap: something that a page showed could not be stored. What is stored is not all that
-	// was seen, so that the list answers for nothing, and the next run reads it from its start.
+	// was seen, so that the list answers for nothing, and the next run begins where it is complete.
 	gap bool
+	// apart: what is read leaves a gap behind what is complete, or may.
+	apart bool
 }
 
 // all reads what an earlier run left, and then what this one needs.
@@ -85,6 +87,8 @@ func (r *reading) all(ctx context.Context) error {
 	// As it is remembered: a cursor is good for its window only.
 	wanted := recon.Window{From: r.span.listed.From.UTC().Truncate(time.Microsecond), To: r.span.listed.To.UTC().Truncate(time.Microsecond)}
 	if left := r.state.Window; !left.IsZero() {
+		// Somebody may have given the window that an earlier run left.
+		r.apart = r.span.given || left.From.After(wanted.From)
 		done, err := r.window(ctx)
 		if err != nil || !done {
 			return err
@@ -97,6 +101,7 @@ func (r *reading) all(ctx context.Context) error {
 		}
 	}
 	r.state.Window, r.state.Cursor, r.state.BeganAt = wanted, "", r.options.Now()
+	r.apart = r.span.given
 	_, err := r.window(ctx)
 	return err
 }
@@ -199,15 +204,23 @@ func (r *reading) save(ctx context.Context, page sources.Page) error {
 		return fmt.Errorf("save a page of %d effects: %w", len(page.Effects), err)
 	}
 	r.remember(recorded)
-	r.state = next
-	switch lacks := recorded.LeftOut + len(recorded.SetAside); {
-	case lacks > 0 && !r.gap:
-		r.gap = true
-		r.result.unseen(r.list, r.span.counted, "the ledger cannot store something that it shows")
-	case lacks == 0 && whole != nil:
+	if len(recorded.LeftOut)+len(recorded.SetAside) > 0 {
+		r.lacks(refused(recorded, batch.Decisions))
+		next = r.state // nothing is finished
+		next.Cursor = page.Next
+	} else if whole != nil {
 		r.seen = append(r.seen, *whole)
 	}
+	r.state = next
 	return r.step("page")
+}
+
+// lacks notes that a page showed what cannot be stored, and tells of the first.
+func (r *reading) lacks(ids []recon.EffectIdentity) {
+	if !r.gap {
+		r.gap = true
+		r.result.unseen(r.list, r.span.counted, "the ledger cannot store what it shows: "+idsOf(ids))
+	}
 }
 
 // onwards puts into a page's batch where its list goes on. The last page also brings word
@@ -215,22 +228,27 @@ func (r *reading) save(ctx context.Context, page sources.Page) error {
 func (r *reading) onwards(page sources.Page, b *ledger.Batch) (next ledger.ListState, whole *recon.Look, err error) {
 	next = r.state
 	next.Cursor = page.Next
-	kept := next
-	switch {
-	case r.gap:
-		kept.Cursor = ""
-	case page.Next == "":
+	kept := r.place(next)
+	if page.Next == "" && !r.gap {
 		l, err := r.whole()
 		if err != nil {
 			return next, nil, err
 		}
 		b.Looks = append(b.Looks, l)
 		b.Coverage = []recon.Coverage{coverageOf(l)}
-		kept = finished(next, r.lag(), r.span.given)
+		kept = finished(next, r.lag(), r.apart)
 		next, whole = kept, &l
 	}
 	b.List = &kept
 	return next, whole, nil
+}
+
+// place is where the next run goes on: at the cursor, unless what cannot be stored lies before it.
+func (r *reading) place(at ledger.ListState) ledger.ListState {
+	if r.gap {
+		at.Window, at.Cursor, at.BeganAt = recon.Window{}, "", time.Time{}
+	}
+	return at
 }
 
 // whole is the look that a list read to its end is: it was made when its first page was
@@ -253,13 +271,13 @@ func (r *reading) whole() (recon.Look, error) {
 	return l, nil
 }
 
-// giveUp ends a list that cannot be read on now. The next run goes on at its cursor.
+// giveUp ends a list that cannot be read on now. The next run goes on at its place.
 func (r *reading) giveUp(ctx context.Context, page sources.Page) error {
 	r.pass.fault, r.pass.detail = page.Look.Fault, page.Look.Detail
 	if _, blind := blindAnswer(sources.Answer{Looks: []recon.Look{page.Look}}, r.Source.Sheet()); blind {
 		r.pass.state = afterBlind(r.pass.state, r.options.Now())
 	}
-	st := r.state
+	st := r.place(r.state)
 	batch := ledger.Batch{Hold: r.pass.held(), RunID: r.run.ID, Now: r.options.Now(), Looks: []recon.Look{page.Look}, List: &st}
 	r.tellHealth(&batch)
 	recorded, err := r.Ledger.Record(ctx, batch)

@@ -199,7 +199,7 @@ func (i *Intake) count(endings []inbox.Ending, out *Intaken) {
 // learn takes lessons into the ledger, together, and one by one where that fails, so that
 // one that cannot be stored stops no other. A database that is away is nobody's fault.
 func (i *Intake) learn(ctx context.Context, lessons []lesson, now time.Time, out *Intaken) ([]inbox.Ending, error) {
-	err := i.learnTogether(ctx, lessons, now, out)
+	refused, err := i.learnTogether(ctx, lessons, now, out)
 	if err != nil && (away(err) || ctx.Err() != nil) {
 		return nil, err
 	}
@@ -207,9 +207,12 @@ func (i *Intake) learn(ctx context.Context, lessons []lesson, now time.Time, out
 	for n, l := range lessons {
 		fault := err
 		if err != nil && len(lessons) > 1 {
-			if fault = i.learnTogether(ctx, lessons[n:n+1], now, out); fault != nil && away(fault) {
+			if refused, fault = i.learnTogether(ctx, lessons[n:n+1], now, out); fault != nil && away(fault) {
 				return nil, fault
 			}
+		}
+		if fault == nil {
+			fault = l.lacks(refused)
 		}
 		endings = append(endings, inbox.Ending{Of: l.of, Err: fault, About: l.about})
 	}
@@ -222,30 +225,33 @@ func away(err error) bool {
 	return errors.As(err, &fault) && (fault.Kind == ledger.FaultUnreachable || fault.Kind == ledger.FaultTimeout || fault.Kind == ledger.FaultUnconfirmed)
 }
 
-// learnTogether stores effects, asks for what was only hinted at, and concludes.
-func (i *Intake) learnTogether(ctx context.Context, lessons []lesson, now time.Time, out *Intaken) error {
+// learnTogether stores effects, asks for what was only hinted at, and concludes. It gives the
+// effects that the database refuses.
+func (i *Intake) learnTogether(ctx context.Context, lessons []lesson, now time.Time, out *Intaken) (refused []recon.EffectIdentity, err error) {
 	t := i.teller()
 	var effects []recon.Effect
 	var looks []recon.Look
 	for _, r := range rounds(lessons) {
-		if err := t.store(ctx, r.effects, r.raw, r.looks, now); err != nil {
-			return err
+		left, err := t.store(ctx, r.effects, r.raw, r.looks, now)
+		if err != nil {
+			return nil, err
 		}
+		refused = append(refused, left...)
 		effects, looks = append(effects, r.effects...), append(looks, r.looks...)
 	}
 	if err := i.want(ctx, lessons, now, out); err != nil {
-		return err
+		return nil, err
 	}
 	ids, err := concerned(ctx, i.Ledger, named(lessons))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	done, err := t.conclude(ctx, ids, looks, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	i.tell(looks, effects, done, out)
-	return nil
+	return refused, nil
 }
 
 // want asks the next sweep to read what was hinted at.

@@ -20,6 +20,16 @@ type lesson struct {
 	about []string // ids of objects and references that the event told of
 }
 
+// lacks says what of a lesson is not stored, of the effects that the database refuses.
+func (l lesson) lacks(refused []recon.EffectIdentity) error {
+	for _, e := range l.shown.Effects {
+		if slices.Contains(refused, e.Identity()) {
+			return fmt.Errorf("the ledger cannot store %s %s, which it shows", recon.Noun(e.Kind), e.ID)
+		}
+	}
+	return nil
+}
+
 // aboutOf lists the ids of the objects that an event tells of, of those they hang under,
 // and the references.
 func aboutOf(s sources.Shown) []string {

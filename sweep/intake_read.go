@@ -45,10 +45,11 @@ func (p *pass) read(ctx context.Context) error {
 		return fmt.Errorf("ask %s for %d objects: %w", p.out.Source, len(batch), err)
 	}
 	p.listen(answer)
-	if err := p.learn(ctx, answer); err != nil {
+	lacking, err := p.learn(ctx, answer)
+	if err != nil {
 		return err
 	}
-	if err := p.Ledger.FinishReadings(ctx, sortReadings(list, answer), p.options.Now()); err != nil {
+	if err := p.Ledger.FinishReadings(ctx, sortReadings(list, answer, lacking), p.options.Now()); err != nil {
 		return fmt.Errorf("end %d readings: %w", len(list), err)
 	}
 	return p.step("read")
@@ -71,26 +72,34 @@ func (p *pass) remain(ctx context.Context, list []ledger.Reading) error {
 }
 
 // learn stores an answer that no operation was asked for, and concludes the operations
-// that its effects name.
-func (p *pass) learn(ctx context.Context, answer sources.Answer) error {
+// that its effects name. What cannot be stored it gives, and puts on the shelf: the lists
+// that showed it answer for operations too.
+func (p *pass) learn(ctx context.Context, answer sources.Answer) (lacking []recon.Effect, err error) {
 	t := teller{
 		ledger: p.Ledger, decided: p.decided, hold: p.held, runID: p.run.ID, judged: p.Watch.Judged, limit: p.limit,
 		sheet: func(name recon.SourceName) (recon.Sheet, bool) { return p.Source.Sheet(), name == p.out.Source },
 	}
 	now := p.options.Now()
-	if err := t.store(ctx, answer.Effects, answer.Raw, answer.Looks, now); err != nil {
-		return err
+	refused, err := t.store(ctx, answer.Effects, answer.Raw, answer.Looks, now)
+	if err != nil {
+		return nil, err
 	}
+	for _, e := range answer.Effects {
+		if slices.Contains(refused, e.Identity()) {
+			lacking = append(lacking, e)
+		}
+	}
+	p.shelf.put(sources.Answer{Effects: lacking, Raw: answer.Raw, Looks: answer.Looks}, nil)
 	if err := p.step("store"); err != nil {
-		return err
+		return nil, err
 	}
 	ids, err := concerned(ctx, p.Ledger, answer.Effects)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	done, err := t.conclude(ctx, ids, answer.Looks, now)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for kind, n := range done.opened {
 		p.out.Findings[kind] += n
@@ -102,11 +111,12 @@ func (p *pass) learn(ctx context.Context, answer sources.Answer) error {
 		p.out.Claimed++
 		*p.class(j.Decision)++
 	}
-	return p.step("learn")
+	return lacking, p.step("learn")
 }
 
-// sortReadings says which readings an answer answers.
-func sortReadings(list []ledger.Reading, a sources.Answer) ledger.Read {
+// sortReadings says which readings an answer answers: none of whose object the ledger lacks
+// still, because the database refuses it.
+func sortReadings(list []ledger.Reading, a sources.Answer, lacking []recon.Effect) ledger.Read {
 	type object struct{ kind, account, mode, id string }
 	found := make(map[object]bool, len(a.Effects))
 	for _, e := range a.Effects {
@@ -116,6 +126,8 @@ func sortReadings(list []ledger.Reading, a sources.Answer) ledger.Read {
 	for _, r := range list {
 		here := r.EffectID != "" && found[object{r.Kind, r.Account, r.Mode, r.EffectID}]
 		switch {
+		case slices.ContainsFunc(lacking, func(e recon.Effect) bool { return wants(r, e) }):
+			out.Unanswered = append(out.Unanswered, r)
 		case here:
 			out.Answered = append(out.Answered, r)
 		case slices.ContainsFunc(a.Looks, func(l recon.Look) bool { return answers(l, r) }):
@@ -128,6 +140,12 @@ func sortReadings(list []ledger.Reading, a sources.Answer) ledger.Read {
 		}
 	}
 	return out
+}
+
+// wants reports whether an effect is what is to be read, or some of it.
+func wants(r ledger.Reading, e recon.Effect) bool {
+	here := e.Kind == r.Kind && e.Account == r.Account && e.Mode == r.Mode
+	return here && (e.ID == r.EffectID || r.EffectID == "" && e.Under(r.Parent))
 }
 
 // answers reports whether a look told of what was to be read, also by not finding it. A

@@ -252,10 +252,11 @@ func (t *teller) leave(ctx context.Context, left []recon.Case, now time.Time, ou
 }
 
 // store saves what was shown of effects, with the looks that are its evidence. The ledger
-// decides what each telling is worth against what it has.
-func (t *teller) store(ctx context.Context, effects []recon.Effect, raw []sources.Raw, looks []recon.Look, now time.Time) error {
+// decides what each telling is worth against what it has. It gives those that the database
+// refuses.
+func (t *teller) store(ctx context.Context, effects []recon.Effect, raw []sources.Raw, looks []recon.Look, now time.Time) ([]recon.EffectIdentity, error) {
 	if len(looks) == 0 {
-		return nil
+		return nil, nil
 	}
 	b := ledger.Batch{Hold: t.hold(), RunID: t.runID, Now: now, Looks: looks, Effects: effects}
 	for _, r := range raw {
@@ -266,8 +267,9 @@ func (t *teller) store(ctx context.Context, effects []recon.Effect, raw []source
 			b.Coverage = append(b.Coverage, coverageOf(l))
 		}
 	}
-	if _, err := t.ledger.Record(ctx, b); err != nil {
-		return fmt.Errorf("store %d effects: %w", len(effects), err)
+	recorded, err := t.ledger.Record(ctx, b)
+	if err != nil {
+		return nil, fmt.Errorf("store %d effects: %w", len(effects), err)
 	}
-	return nil
+	return recorded.LeftOut, nil
 }

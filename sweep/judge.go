@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
@@ -117,6 +118,7 @@ func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
 		p.out.SetAside++
 	}
 	p.uncover(recorded)
+	p.shelf.back(h.seen, refused(recorded, b.Decisions))
 	p.remember(recorded)
 	p.count(v.judged, recorded)
 	return p.step("record")
@@ -144,6 +146,9 @@ func (p *pass) shelve(ctx context.Context) error {
 			return fmt.Errorf("record %d effects that no operation took: %w", len(piece.effects), err)
 		}
 		p.uncover(recorded)
+		if len(recorded.LeftOut) > 0 {
+			p.log().WarnContext(ctx, "the ledger cannot store what the source shows", "source", p.out.Source, "effects", idsOf(recorded.LeftOut))
+		}
 		if err := p.step("shelve"); err != nil {
 			return err
 		}
@@ -154,9 +159,36 @@ func (p *pass) shelve(ctx context.Context) error {
 // uncover forgets what the lists so far answer for where something that they may have
 // shown could not be stored.
 func (p *pass) uncover(r ledger.Recorded) {
-	if len(r.SetAside) > 0 || r.LeftOut > 0 {
+	if len(r.SetAside) > 0 || len(r.LeftOut) > 0 {
 		p.covered = nil
 	}
+}
+
+// idsOf names effects in what people read: the first few of many.
+func idsOf(list []recon.EffectIdentity) string {
+	const most = 5
+	var ids []string
+	for _, id := range list[:min(len(list), most)] {
+		ids = append(ids, recon.Printable(id.ID))
+	}
+	if more := len(list) - most; more > 0 {
+		ids = append(ids, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(ids, ", ")
+}
+
+// refused are the effects that a batch was not stored with: those that were left out, and
+// those of the decisions that were set aside.
+func refused(r ledger.Recorded, all []recon.Decision) []recon.EffectIdentity {
+	ids := slices.Clone(r.LeftOut)
+	for _, d := range all {
+		if slices.ContainsFunc(r.SetAside, func(s ledger.SetAside) bool { return s.Operation == d.Operation }) {
+			for _, m := range d.Links {
+				ids = append(ids, m.Effect)
+			}
+		}
+	}
+	return ids
 }
 
 // remember takes what a recorded batch says of the run as a whole.

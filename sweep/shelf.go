@@ -144,6 +144,22 @@ func (s *shelf) rest(size int) []seen {
 	return pieces
 }
 
+// back takes back what was handed out and could not be recorded, so that whoever comes next is
+// shown it still.
+func (s *shelf) back(from seen, refused []recon.EffectIdentity) {
+	for _, on := range from.taken {
+		id := on.effect.Identity()
+		if !slices.Contains(refused, id) {
+			continue
+		}
+		on.taken, s.effects[id] = false, on
+		s.index(on)
+		if owner := from.owners[id]; owner != "" {
+			s.owners[id] = owner
+		}
+	}
+}
+
 // empty reports whether everything that was seen was taken.
 func (s *shelf) empty() bool { return len(s.effects) == 0 }
 
@@ -153,10 +169,11 @@ type seen struct {
 	raw     []ledger.Raw
 	owners  map[recon.EffectIdentity]string
 	by      map[string][]recon.EffectIdentity // which of them each look saw
+	taken   []*shelved
 }
 
 func (s *shelf) hand(list []*shelved) seen {
-	out := seen{owners: map[recon.EffectIdentity]string{}, by: map[string][]recon.EffectIdentity{}}
+	out := seen{owners: map[recon.EffectIdentity]string{}, by: map[string][]recon.EffectIdentity{}, taken: list}
 	for _, on := range list {
 		id := on.effect.Identity()
 		delete(s.effects, id)

@@ -37,13 +37,16 @@ var auditing = []mutant{
 	{"audit: one complete list makes all complete", "sweep/audit_window.go",
 		`if i == 0 || at.Before(earliest) {`, `if i == 0 || at.After(earliest) {`, "sweep", "LastCompletePoint|TheWindowOf"},
 	{"audit: a list that broke off is complete", "sweep/audit_list.go",
-		`	case page.Next == "":
-		l, err := r.whole()`, `	case true:
-		l, err := r.whole()`, "sweep", "B20"},
+		`	if page.Next == "" && !r.gap {`, `	if !r.gap {`, "sweep", "B20"},
 	{"audit: what could not be stored was seen", "sweep/audit_list.go",
-		`	case lacks > 0 && !r.gap:`, `	case false:`, "sweep", "CannotBeStored"},
+		`	if len(recorded.LeftOut)+len(recorded.SetAside) > 0 {`, `	if false {`, "sweep", "CannotBeStored"},
+	{"audit: a list that broke off goes on behind what could not be stored", "sweep/audit_list.go",
+		`	st := r.place(r.state)`, `	st := r.state`, "sweep", "CannotBeStored"},
+	{"sweep: what could not be stored is silent", "sweep/judge.go",
+		`	p.shelf.back(h.seen, refused(recorded, b.Decisions))
+`, ``, "sweep", "CannotBeStored"},
 	{"sweep: what could not be stored was seen", "sweep/judge.go",
-		`	if len(r.SetAside) > 0 || r.LeftOut > 0 {`, `	if false {`, "sweep", "CannotBeStored"},
+		`	if len(r.SetAside) > 0 || len(r.LeftOut) > 0 {`, `	if false {`, "sweep", "CannotBeStored"},
 	{"audit: a list was made when it ended", "sweep/audit_list.go",
 		`Window: r.state.Window, At: r.state.BeganAt,`, `Window: r.state.Window, At: r.options.Now(),`, "sweep", "B20"},
 	{"audit: a list that cannot be read is not unseen", "sweep/audit_list.go",
