@@ -217,16 +217,18 @@ func (l *Ledger) Named(ctx context.Context, effects []recon.Effect) ([]recon.Ope
 	}
 	for _, e := range effects {
 		for i, name := range []string{strings.TrimSpace(e.Reference), e.Key, e.ID, e.NaturalReference} {
-			if name != "" {
+			if name != "" && askable(name) {
 				names[i][name] = true
 			}
 		}
 		if e.Lost() { // it bears on the payment that it took back
 			for _, parent := range append([]string{e.Parent}, e.OtherParents...) {
-				names[2][parent] = true
+				if askable(parent) {
+					names[2][parent] = true
+				}
 			}
 		}
-		if e.NaturalReference != "" {
+		if e.NaturalReference != "" && askable(e.NaturalReference) {
 			names[3][norm.NFC.String(e.NaturalReference)] = true
 		}
 	}

@@ -57,11 +57,15 @@ func (l *Ledger) lockEffects(with *pgx.Batch, ids []recon.EffectIdentity) map[re
 	return out
 }
 
+// identityColumns are the columns of identities, but for those that no row can have.
 func identityColumns(ids []recon.EffectIdentity) (c [4][]string) {
 	for i := range c {
 		c[i] = make([]string, 0, len(ids))
 	}
 	for _, id := range ids {
+		if !askable(id.System + id.Account + id.Mode + id.ID) {
+			continue
+		}
 		c[0], c[1] = append(c[0], id.System), append(c[1], id.Account)
 		c[2], c[3] = append(c[2], id.Mode), append(c[3], id.ID)
 	}

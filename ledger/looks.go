@@ -51,7 +51,7 @@ func lookRowOf(k recon.Look) lookRow {
 		RequestID: storable(k.RequestID), ReplyHash: k.ReplyHash, Fault: storable(k.Fault), Detail: storable(k.Detail), Found: make([]foundItem, 0, len(k.Found)),
 	}
 	for _, id := range k.Found {
-		r.Found = append(r.Found, foundItem(id))
+		r.Found = append(r.Found, foundItem{storable(id.System), storable(id.Account), storable(id.Mode), storable(id.ID)})
 	}
 	return r
 }
@@ -59,6 +59,10 @@ func lookRowOf(k recon.Look) lookRow {
 // storable keeps a text about a look from making the evidence of a whole batch
 // unstorable. It is said to people only; nothing is matched by it.
 func storable(s string) string { return strings.ReplaceAll(s, "\x00", "\uFFFD") }
+
+// askable reports whether a text may be in any row. PostgreSQL refuses questions about others,
+// and what one provider writes must not stop the reading of all.
+func askable(s string) bool { return !strings.Contains(s, "\x00") }
 
 // coverageRow is a row of coverage.
 type coverageRow struct {

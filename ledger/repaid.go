@@ -68,7 +68,7 @@ func (l *Ledger) addRepaid(ctx context.Context, cases []recon.Case) error {
 func (l *Ledger) TakenBack(ctx context.Context, effects []recon.Effect) ([]recon.Effect, error) {
 	var payments []string
 	for _, e := range effects {
-		if disputable(e) {
+		if disputable(e) && askable(e.ID) {
 			payments = append(payments, e.ID)
 		}
 	}

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
@@ -206,4 +208,57 @@ func TestAnEventWhoseEffectCannotBeStoredIsTriedAgain(t *testing.T) {
 		t.Errorf("when it can be stored: %v", got)
 	}
 	h.wantState(i, recon.Succeeded)
+}
+
+// What a provider writes may be what no row can hold. That is one effect's fault, and stops no
+// other: neither where it is looked up whose it is nor where it is stored.
+func TestWhatNoRowCanHoldStopsNoAudit(t *testing.T) {
+	t.Parallel()
+	for name, spoil := range map[string]func(*recon.Effect){
+		"in its id":                func(e *recon.Effect) { e.ID += "\x00" },
+		"in its reference":         func(e *recon.Effect) { e.Reference = "op\x00" },
+		"in its key":               func(e *recon.Effect) { e.Key = "k\x00" },
+		"in its natural reference": func(e *recon.Effect) { e.NaturalReference = "n\x00" },
+		"in its parent":            func(e *recon.Effect) { e.Parent = "ch\x00" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newStand(t)
+			all := s.lists()
+			bad, good := refundAt("re_bad", recon.Completed, monday), refundAt("re_good", recon.Completed, monday)
+			spoil(&bad)
+			all.effects = append(all.effects, bad, good)
+			s.pass(3 * time.Hour)
+			r := s.audit(s.since())
+			if len(r.Unseen) != 1 || !strings.Contains(r.Unseen[0].Why, "re_bad") {
+				t.Errorf("unseen %+v, want the list for the one", r.Unseen)
+			}
+			s.wantStored(good.ID, true)
+		})
+	}
+}
+
+// The same of a sweep, which asks whose the effects are that it was shown.
+func TestWhatNoRowCanHoldStopsNoSweep(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	all := s.lists()
+	i := refund(1)
+	key := s.lose(i)
+	mine := refundAt("re_mine", recon.Completed, monday)
+	mine.Reference, mine.Parent, mine.Key, mine.Money.Minor = i.id, i.charge, key, i.amount
+	bad := refundAt("re_bad\x00", recon.Completed, monday)
+	all.effects = append(all.effects, mine, bad)
+	s.sweep.Source = asked{all}
+	s.pass(10 * time.Minute)
+	s.run()
+	s.wantState(i, recon.Succeeded)
+}
+
+// asked is a provider that answers every question by its whole list.
+type asked struct{ *listed }
+
+func (a asked) Ask(ctx context.Context, _ []sources.Question, now func() time.Time) (sources.Answer, error) {
+	page, err := a.Page(ctx, sources.List{Kind: "refund", Account: testAccount, Mode: "live"}, recon.Window{From: monday.Add(-time.Hour), To: now()}, "", now)
+	return sources.Answer{Effects: page.Effects, Looks: []recon.Look{page.Look}}, err
 }
