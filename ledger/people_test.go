@@ -621,6 +621,16 @@ func TestB02_ARefundMadeByHandIsAdoptedOrIgnoredAndNotFlaggedAgain(t *testing.T)
 			t.Errorf("made an operation of %s", o.Action)
 		}
 	})
+	t.Run("by two, anew where a proposal of an earlier version waits", func(t *testing.T) {
+		t.Parallel()
+		w := newDesk(t, map[string]int64{"EUR": 1000})
+		f := w.raise(recon.FindOrphan, nil, byHand)
+		a := ledger.PersonAction{Finding: f.ID, Verb: recon.Adopt}
+		w.want("ana", a, ledger.PersonProposed)
+		w.exec(`UPDATE reconciler.findings SET proposal = proposal - 'action'`) // it did not say of which action
+		w.want("bob", a, ledger.PersonProposed)
+		w.want("ana", a, ledger.PersonDone)
+	})
 	t.Run("ignored", func(t *testing.T) {
 		t.Parallel()
 		w := newDesk(t, nil)
