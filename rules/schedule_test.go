@@ -197,6 +197,20 @@ func TestAgeRules(t *testing.T) {
 			b.check(func(c *recon.Check) { *c = d.Check })
 		}
 	})
+	t.Run("given up a day after the first look that counts, whatever is still to count", func(t *testing.T) {
+		t.Parallel()
+		now := sent.Add(40 * 24 * time.Hour)
+		b := lost().policy(func(p *recon.Policy) { p.Absence.Looks = 5 })
+		for n, at := range []time.Time{now, now.Add(24*time.Hour - time.Second), now.Add(24 * time.Hour)} {
+			want := wants{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)}
+			if n == 2 {
+				want = wants{"give_up", recon.ManualReview, "", kinds(recon.FindUnresolved)}
+			}
+			d := b.looks(listed(at)).decide(at)
+			demand(t, d, want)
+			b.check(func(c *recon.Check) { *c = d.Check })
+		}
+	})
 	t.Run("giving up keeps the finding that is open", func(t *testing.T) {
 		t.Parallel()
 		now := sent.Add(73 * time.Hour)
