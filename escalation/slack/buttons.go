@@ -2,6 +2,8 @@ package slack
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 
 	slackgo "github.com/slack-go/slack"
 
@@ -15,6 +17,9 @@ var labels = map[recon.Verb]string{
 	recon.Happened: "It happened…", recon.DidNotHappen: "It did not happen…", recon.Release: "Release…",
 	recon.Adopt: "Adopt…", recon.Ignore: "Not ours…", Approve: "Approve…", recon.Reject: "Reject…",
 }
+
+// Buttons gives what a message may offer, in a fixed order.
+func Buttons() []recon.Verb { return slices.Sorted(maps.Keys(labels)) }
 
 // Button is what a button carries: the finding as the person saw it. A click on an
 // older version decides nothing.

@@ -113,19 +113,23 @@ func (s *Server) Click(p Press) ([]byte, error) {
 }
 
 // Value is the value of a button of a message; empty: it has no such button.
-func (m Message) Value(action string) string {
+func (m Message) Value(action string) string { return m.Buttons()[action] }
+
+// Buttons are the values of all buttons of a message, by action.
+func (m Message) Buttons() map[string]string {
 	var list []block
 	if json.Unmarshal(m.Blocks, &list) != nil {
-		return ""
+		return nil
 	}
+	buttons := map[string]string{}
 	for _, b := range list {
 		for _, e := range b.Elements {
-			if e.ActionID == action {
-				return e.Value
+			if e.ActionID != "" {
+				buttons[e.ActionID] = e.Value
 			}
 		}
 	}
-	return ""
+	return buttons
 }
 
 // Submission is the body for a form that was filled in and sent. fields are by block; one
