@@ -200,6 +200,16 @@ func attemptOf(i intent, claim ledger.ClaimAnswer) guard.Attempt {
 	return guard.Attempt{Operation: i.id, Key: claim.Key, Marker: claim.Marker, InDoubt: claim.InDoubt}
 }
 
+// sendReleased is an agent's try of what a person released. Whatever befalls it, it bears the key of
+// the earlier ones.
+func (w *World) sendReleased(ctx context.Context, i intent) error {
+	claim, err := w.ledger.Claim(ctx, ledger.ClaimRequest{OperationID: i.id, Holder: "agent", Call: "call-released"})
+	if err != nil || !claim.Claimed {
+		return err
+	}
+	return w.finish(ctx, i, claim, w.send(ctx, i, attemptOf(i, claim)))
+}
+
 // wake goes on with a claim by the agent's own clock. The ledger judges by its own.
 func (w *World) wake(ctx context.Context, i intent, claim ledger.ClaimAnswer) error {
 	report := recon.AttemptReport{Class: recon.ClassNotSent, ErrorCode: "too_late"}

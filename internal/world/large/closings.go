@@ -60,7 +60,8 @@ func (w *World) unfounded(s recon.Story) (wrong []string) {
 		if e.From != state {
 			wrong = append(wrong, fmt.Sprintf("was %s, and its line %d begins with %s", state, e.Seq, e.From))
 		}
-		if state = e.To; e.EffectID != "" && (e.Kind != recon.EntryFinished || e.Applied) {
+		proposed := e.Kind == recon.EntryPerson && e.From == e.To // by one of two
+		if state = e.To; e.EffectID != "" && !proposed && (e.Kind != recon.EntryFinished || e.Applied) {
 			effect = e.EffectID
 		}
 		if why := w.restsOn(s.Operation.ID, e, looks, effect); e.closes() && why != "" {

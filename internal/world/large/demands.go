@@ -66,7 +66,7 @@ func (w *World) judgeFindings(a books) {
 		for _, key := range aboutOf(f) {
 			_, demanded := must[key]
 			fate := w.intents[recon.OperationID(key.of)].fate.name
-			if !demanded && !may[key] {
+			if !demanded && !may[key] && !w.wasMissing(f) {
 				w.fault(falseFinding, "%s (%s)", text(f), fate)
 			}
 			if told[key]++; told[key] > w.most(key) {
@@ -86,6 +86,19 @@ func (w *World) judgeFindings(a books) {
 	for _, key := range left {
 		w.fault(missedFinding, "%s on %s: %s", key.kind, key.of, must[key])
 	}
+}
+
+// wasMissing reports whether a finding that something is missing was true when it was found, and
+// people then let an agent send it once more: what came of that came later.
+func (w *World) wasMissing(f ledger.FindingRow) bool {
+	if f.Kind != recon.FindMissing || len(f.Operations) != 1 {
+		return false
+	}
+	op := f.Operations[0]
+	since, doubted := w.doubt[op]
+	again, released := w.released[op]
+	there := slices.ContainsFunc(w.book.by(op), func(d *deed) bool { return !d.at.After(f.OpenedAt) })
+	return released && again.After(f.OpenedAt) && doubted && since.Before(f.OpenedAt) && !there && !w.silent(w.intents[op])
 }
 
 // most is how many findings of a kind the truth can bear out on one thing. What effects show is

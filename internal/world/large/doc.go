@@ -3,8 +3,9 @@
 // truth: a provider with keys, lists, events and webhooks, an account of it whose key opens
 // no object, so that only events tell of it, a bank that can only be listed, and a letter
 // service that is asked by our reference and forgets. Half of all companies have two
-// accounts; agents go by clocks of their own, and people click in Slack. Four fifths of
-// what a company ever did was done before it had the product, and is imported.
+// accounts; agents go by clocks of their own. People click in Slack whatever it shows them,
+// also some who may not, and run commands. Four fifths of what a company ever did was done
+// before it had the product, and is imported.
 //
 // A [Plan] is drawn from a seed before anything happens: what agents mean to do and what
 // goes wrong with each of it, and what befalls the company besides: outages, deaths of

@@ -16,6 +16,7 @@ type knowledge struct {
 	bySender  map[recon.OperationID]recon.State // closed by a sender's definite answer
 	succeeded map[recon.OperationID]bool        // was ever succeeded in the ledger
 	person    map[recon.OperationID]recon.Verb  // how people settled it
+	released  map[recon.OperationID]time.Time   // when people last let an agent send it once more
 	adopted   map[recon.OperationID]string      // operations that people made for effects
 	former    map[recon.OperationID]string      // the last effect of an operation from before
 	inherited time.Time                         // when those were imported
@@ -36,7 +37,7 @@ type knowledge struct {
 func newKnowledge() knowledge {
 	return knowledge{
 		doubt: map[recon.OperationID]time.Time{}, bySender: map[recon.OperationID]recon.State{}, succeeded: map[recon.OperationID]bool{},
-		person: map[recon.OperationID]recon.Verb{}, adopted: map[recon.OperationID]string{},
+		person: map[recon.OperationID]recon.Verb{}, adopted: map[recon.OperationID]string{}, released: map[recon.OperationID]time.Time{},
 		former: map[recon.OperationID]string{}, outages: map[recon.SourceName][]recon.Window{}, blind: map[recon.SourceName]time.Time{}, blindFor: map[recon.SourceName]time.Duration{},
 		seenAt: map[recon.SourceName]time.Time{}, readAt: map[string]time.Time{}, downFor: map[recon.SourceName]time.Duration{},
 		audit: map[recon.SourceName]sweep.AuditResult{},

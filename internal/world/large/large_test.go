@@ -36,7 +36,7 @@ func TestEveryLargeWorldEndsInTheTruth(t *testing.T) {
 			t.Errorf("seed %d: %s", seed, s)
 		}
 		// A world in which nothing happens proves nothing.
-		if v.InDoubt < 15 || v.ByEvidence < 8 || v.ToPeople < 4 || len(v.Planted) < 3 || v.Events < 20 || v.Audits == 0 || v.Messages == 0 || v.Clicks == 0 || v.Forms == 0 {
+		if v.InDoubt < 15 || v.ByEvidence < 8 || v.ToPeople < 4 || len(v.Planted) < 3 || v.Events < 20 || v.Audits == 0 || v.Messages == 0 || len(v.Buttons) < 3 || v.Errands["events replayed"] == 0 || v.Forms == 0 {
 			t.Errorf("seed %d is too quiet: %+v", seed, v.Numbers)
 		}
 		byEvents += v.ByEvents

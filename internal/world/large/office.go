@@ -1,6 +1,7 @@
 package large
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -31,11 +32,13 @@ type office struct {
 	// buttons are the messages as they stood this morning, by the finding that they are about.
 	buttons map[string]standing
 	posted  int // clicks and forms so far
+	waiting []waiting
 }
 
 // standing is a message with buttons, and the version of its finding that it shows.
 type standing struct {
-	message slacktest.Message
+	ts      string
+	values  map[string]string // of its buttons
 	version int64
 }
 
@@ -94,6 +97,11 @@ func (w *World) takeClicks(log *slog.Logger) error {
 	return nil
 }
 
+// shows reports whether the message of a finding had a button this morning.
+func (w *World) shows(f ledger.FindingRow, button recon.Verb) bool {
+	return w.buttons[f.ID].values[string(button)] != ""
+}
+
 // lookAtSlack has people see what stands in the channel of what is open.
 func (w *World) lookAtSlack(open []ledger.FindingRow) {
 	w.buttons = map[string]standing{}
@@ -102,23 +110,26 @@ func (w *World) lookAtSlack(open []ledger.FindingRow) {
 		opened[f.ID] = true
 	}
 	for _, m := range w.slack.Messages(destination) {
+		if !bytes.Contains(m.Blocks, []byte(recon.Acknowledge)) {
+			continue // what is over has no buttons
+		}
+		values := m.Buttons()
 		var b slack.Button
-		if json.Unmarshal([]byte(m.Value(string(recon.Acknowledge))), &b) == nil && opened[b.Finding] {
-			w.buttons[b.Finding] = standing{m, b.Version}
+		if json.Unmarshal([]byte(values[string(recon.Acknowledge)]), &b) == nil && opened[b.Finding] {
+			w.buttons[b.Finding] = standing{m.TS, values, b.Version}
 		}
 	}
 }
 
-// members are people as Slack knows them.
-var members = map[string]slacktest.Person{"ana": {Team: "T1", User: "UANA"}, "bob": {Team: "T1", User: "UBOB"}}
-
 // byClick does what a person wants by a button of the finding's message; false says that there is
-// none for it, or that the finding is another one by now than the message shows.
+// none for it, that the finding is another one by now than the message shows, or that a form
+// cannot say it. Who is the second of two approves, and does not say it anew.
 func (w *World) byClick(ctx context.Context, who string, a ledger.PersonAction) (ledger.PersonAnswer, bool, error) {
-	at, value := w.buttons[a.Finding], ""
-	if a.Verb != recon.Adopt { // of which the world must know what was made
-		value = at.message.Value(string(a.Verb))
+	at, button := w.buttons[a.Finding], a.Verb
+	if who == approver && a.Verb.Settles() {
+		button = slack.Approve
 	}
+	value := at.values[string(button)]
 	if value == "" {
 		return ledger.PersonAnswer{}, false, nil
 	}
@@ -126,35 +137,71 @@ func (w *World) byClick(ctx context.Context, who string, a ledger.PersonAction) 
 	if err != nil {
 		return ledger.PersonAnswer{}, true, err
 	}
-	if err := w.click(ctx, slacktest.Press{By: members[who], Channel: destination, TS: at.message.TS, Action: string(a.Verb), Value: value}, a); err != nil {
+	if err := w.click(ctx, slacktest.Press{By: members[who], Channel: destination, TS: at.ts, Action: string(button), Value: value}, a); err != nil {
 		return ledger.PersonAnswer{}, true, err
 	}
 	after, err := w.ledger.Finding(ctx, a.Finding)
+	if err != nil {
+		return ledger.PersonAnswer{}, true, err
+	}
 	if before.Version != at.version {
 		w.tally.fault("click on an outdated message")
 		if after.Version != before.Version {
-			w.fault("an outdated click does nothing", "%s: %s by %s on version %d of %d", a.Finding, a.Verb, who, at.version, before.Version)
+			w.fault("an outdated click does nothing", "%s: %s by %s on version %d of %d", a.Finding, button, who, at.version, before.Version)
 		}
-		return ledger.PersonAnswer{}, false, err
+		return ledger.PersonAnswer{}, false, nil
 	}
-	return cameOf(before, after, who, a), true, err
+	answer := cameOf(before, after, who, a)
+	switch refused := answer.Outcome == ledger.PersonRefused; {
+	case refused && button == recon.Adopt && a.Action != "":
+		return answer, false, nil // which action it was only the command line can say
+	case refused:
+		return answer, true, nil
+	case a.Verb == recon.Adopt && answer.Outcome == ledger.PersonDone:
+		err = w.madeBy(ctx, &answer)
+	}
+	w.tally.count(func(n *Numbers) { n.Buttons[button]++ })
+	return answer, true, err
+}
+
+// madeBy finds out which operation was made for an effect that somebody adopted.
+func (w *World) madeBy(ctx context.Context, answer *ledger.PersonAnswer) error {
+	story, err := w.ledger.FindingStory(ctx, answer.Finding)
+	for _, act := range story.Acts {
+		if act.Verb == recon.Adopt && !act.Proposed {
+			answer.Made, answer.Effect = act.Operation, act.Effect
+		}
+	}
+	return err
 }
 
 // cameOf tells what came of a click from what the ledger holds before and after it: what the
 // person is told is for people.
 func cameOf(before, after ledger.FindingRow, who string, a ledger.PersonAction) ledger.PersonAnswer {
 	answer := ledger.PersonAnswer{Outcome: ledger.PersonRefused, Finding: a.Finding}
-	switch p := after.Proposal; {
-	case a.Verb == recon.CheckNow, a.Verb == recon.Acknowledge && after.State == recon.FindingAcknowledged,
-		a.Verb == recon.Snooze && after.State == recon.FindingSnoozed:
-		answer.Outcome = ledger.PersonDone
-	case a.Verb.Settles() && before.State != recon.FindingSettled && after.State == recon.FindingSettled && after.SettledBy == who:
-		answer.Outcome = ledger.PersonDone
-		if len(after.Operations) > 0 {
+	done := false
+	switch a.Verb {
+	case recon.CheckNow:
+		done = after.Version != before.Version
+	case recon.Acknowledge:
+		done = after.State == recon.FindingAcknowledged
+	case recon.Snooze:
+		done = after.State == recon.FindingSnoozed
+	case recon.Assign:
+		done = after.Assignee == a.Assignee
+	case recon.Reject:
+		done = before.Proposal != nil && after.Proposal == nil
+	default:
+		done = before.State != recon.FindingSettled && after.State == recon.FindingSettled && after.SettledBy == who
+		if p := after.Proposal; !done && p != nil && p.Person == who && p.Verb == a.Verb {
+			answer.Outcome = ledger.PersonProposed
+		}
+		if done && len(after.Operations) > 0 {
 			answer.Operation = after.Operations[0]
 		}
-	case a.Verb.Settles() && p != nil && p.Person == who && p.Verb == a.Verb:
-		answer.Outcome = ledger.PersonProposed
+	}
+	if done {
+		answer.Outcome = ledger.PersonDone
 	}
 	return answer
 }
@@ -176,19 +223,21 @@ func (w *World) click(ctx context.Context, p slacktest.Press, a ledger.PersonAct
 		return nil
 	}
 	w.tally.count(func(n *Numbers) { n.Forms++ })
-	if body, err = opened[0].Submission(entry(a)); err != nil {
+	if body, err = opened[0].Submission(entry(recon.Verb(p.Action), a)); err != nil {
 		return err
 	}
 	return w.post(ctx, a.Finding, body, true)
 }
 
-// entry is what a person writes into a form.
-func entry(a ledger.PersonAction) map[string]string {
+// entry is what a person writes into the form of a button.
+func entry(button recon.Verb, a ledger.PersonAction) map[string]string {
 	in := map[string]string{slack.FieldReason: a.Reason}
-	if a.Verb == recon.Snooze {
-		in = map[string]string{slack.FieldReason: "not now", "for": "=24h"}
-	}
-	if a.Effect != "" {
+	switch button {
+	case recon.Snooze:
+		in[slack.FieldReason], in["for"] = "not now", "=24h"
+	case recon.Assign:
+		in["assignee"] = "=" + a.Assignee
+	case recon.Happened:
 		in["effect"] = a.Effect
 	}
 	return in

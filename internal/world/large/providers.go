@@ -19,6 +19,7 @@ const (
 	account     = "acct_large"
 	shop        = "acct_shop" // connected to the other one, where a world has shops
 	toldAccount = "acct_told" // of which the product is told by events alone
+	giro        = "giro"      // the bank's only one
 	mode        = "live"
 	marker      = "operation_id"
 
@@ -125,7 +126,7 @@ func (w *World) toldSettings() stripe.Settings {
 // bankSettings describe an API that keeps no keys and can only be listed.
 func (w *World) bankSettings() httpapi.Settings {
 	return httpapi.Settings{
-		Account: "giro", Mode: mode, APIURL: w.at.bank.URL + "/v1", Marker: marker, PerSecond: 1_000_000,
+		Account: giro, Mode: mode, APIURL: w.at.bank.URL + "/v1", Marker: marker, PerSecond: 1_000_000,
 		Auth: httpapi.AuthSettings{Token: recon.NewSecret(bankToken)},
 		Effects: []httpapi.EffectSettings{{
 			Kind: "payout", Unit: "major",

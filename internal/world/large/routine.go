@@ -76,6 +76,9 @@ func (w *World) schedule(ctx context.Context) {
 		{reverifyDays, reverifyHour, w.reverify},
 		{peopleDays, 9 * time.Hour, w.morning},
 		{sweepDays, 12 * time.Hour, w.sweepAll},
+		{statementDays, 23 * time.Hour, w.importStatement},
+		{replayDays, 14 * time.Hour, w.replay},
+		{eraseDays, 11 * time.Hour, w.erase},
 	} {
 		for _, d := range daily.days {
 			if d < days {
@@ -300,6 +303,11 @@ func (w *World) news(ctx context.Context) {
 // workspace did not take is tried again an hour later.
 func (w *World) tell(ctx context.Context) error {
 	w.telling = false
+	return w.tellNow(ctx)
+}
+
+// tellNow does so out of turn.
+func (w *World) tellNow(ctx context.Context) error {
 	planned, delivered := 0, 0
 	err := w.mortally("a telling", func() (err error) {
 		if planned, err = w.planner.Pass(ctx); err != nil {
@@ -317,15 +325,6 @@ func (w *World) tell(ctx context.Context) error {
 		w.news(ctx) // what was planned may wait for others that open with it
 	}
 	return nil
-}
-
-// standing is how many incidents are planned at every telling though nothing changes: that of
-// the source at which every look is blind.
-func (w *World) standing() int {
-	if since, blind := w.blind[told]; blind && w.clock.Now().Sub(since) > day {
-		return 1
-	}
-	return 0
 }
 
 // collect puts the card provider's next posting on the agenda.

@@ -29,6 +29,7 @@ type Numbers struct {
 	Wrong          map[string]int               `json:"wrong"` // by the check that says so
 	Fates          map[string]int               `json:"fates"` // what was to befall each operation
 	Faults         map[string]int               `json:"faults"`
+	Errands        map[string]int               `json:"errands"` // what people had done by commands
 	Findings       map[recon.FindingKind]int    `json:"findings"`
 	Planted        map[recon.FindingKind]int    `json:"planted"` // findings that the truth demands
 	ProviderCalls  map[recon.SourceName]int     `json:"provider_calls"`
@@ -36,8 +37,9 @@ type Numbers struct {
 	People         map[ledger.PersonOutcome]int `json:"people"`
 	Audits         int                          `json:"audits"`
 	Reports        int                          `json:"reports"`
-	Clicks         int                          `json:"clicks"` // in Slack
-	Forms          int                          `json:"forms"`  // filled in there
+	Clicks         int                          `json:"clicks"`  // in Slack
+	Buttons        map[recon.Verb]int           `json:"buttons"` // clicks of which something came
+	Forms          int                          `json:"forms"`   // filled in there
 	Events         int                          `json:"events"`
 	Messages       int                          `json:"messages"`
 	SimulatedHours int                          `json:"simulated_hours"`
@@ -47,9 +49,9 @@ type Numbers struct {
 
 func newNumbers() Numbers {
 	return Numbers{
-		Wrong: map[string]int{}, Fates: map[string]int{}, Faults: map[string]int{}, Findings: map[recon.FindingKind]int{}, Planted: map[recon.FindingKind]int{},
-		ProviderCalls: map[recon.SourceName]int{},
-		Looks:         map[recon.Outcome]int{}, People: map[ledger.PersonOutcome]int{},
+		Wrong: map[string]int{}, Fates: map[string]int{}, Faults: map[string]int{}, Errands: map[string]int{}, Findings: map[recon.FindingKind]int{}, Planted: map[recon.FindingKind]int{},
+		ProviderCalls: map[recon.SourceName]int{}, Buttons: map[recon.Verb]int{},
+		Looks: map[recon.Outcome]int{}, People: map[ledger.PersonOutcome]int{},
 	}
 }
 
@@ -77,11 +79,13 @@ func (n *Numbers) Add(o Numbers) {
 	addAll(n.Wrong, o.Wrong)
 	addAll(n.Fates, o.Fates)
 	addAll(n.Faults, o.Faults)
+	addAll(n.Errands, o.Errands)
 	addAll(n.Findings, o.Findings)
 	addAll(n.Planted, o.Planted)
 	addAll(n.ProviderCalls, o.ProviderCalls)
 	addAll(n.Looks, o.Looks)
 	addAll(n.People, o.People)
+	addAll(n.Buttons, o.Buttons)
 	n.TimeToTruth = append(n.TimeToTruth, o.TimeToTruth...)
 	slices.Sort(n.TimeToTruth)
 }
@@ -162,10 +166,16 @@ func (n Numbers) Table(w io.Writer) error {
 	for _, kind := range sorted(n.Faults) {
 		row("faults: "+kind, n.Faults[kind])
 	}
+	for _, what := range sorted(n.Errands) {
+		row("errands: "+what, n.Errands[what])
+	}
 	for _, o := range sorted(n.People) {
 		row("actions of people "+string(o), n.People[o])
 	}
 	row("clicks in Slack", n.Clicks)
+	for _, b := range sorted(n.Buttons) {
+		row("of them not in vain, "+string(b), n.Buttons[b])
+	}
 	row("forms filled in there", n.Forms)
 	row("events taken in", n.Events)
 	row("messages", n.Messages)
@@ -196,6 +206,9 @@ func (t *tally) count(f func(*Numbers)) {
 func (t *tally) calls(source recon.SourceName) {
 	t.count(func(n *Numbers) { n.ProviderCalls[source]++ })
 }
-func (t *tally) fault(kind string)             { t.count(func(n *Numbers) { n.Faults[kind]++ }) }
+func (t *tally) fault(kind string) { t.count(func(n *Numbers) { n.Faults[kind]++ }) }
+func (t *tally) errand(what string, times int) {
+	t.count(func(n *Numbers) { n.Errands[what] += times })
+}
 func (t *tally) look(o recon.Outcome)          { t.count(func(n *Numbers) { n.Looks[o]++ }) }
 func (t *tally) person(o ledger.PersonOutcome) { t.count(func(n *Numbers) { n.People[o]++ }) }

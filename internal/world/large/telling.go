@@ -66,3 +66,12 @@ func (d *deed) undone(by time.Time) (at time.Time, undone bool) {
 	}
 	return at, done && !d.live(by)
 }
+
+// standing is how many incidents are planned at every telling though nothing changes: that of
+// the source at which every look is blind.
+func (w *World) standing() int {
+	if since, blind := w.blind[told]; blind && w.clock.Now().Sub(since) > day {
+		return 1
+	}
+	return 0
+}

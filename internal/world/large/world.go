@@ -115,11 +115,7 @@ func (w *World) build(ctx context.Context) error {
 	if err := w.applyPolicies(ctx, func(*recon.Policy) {}); err != nil {
 		return err
 	}
-	err := w.ledger.ApplyPeople(ctx, ledger.People{
-		People:       []ledger.Person{{Name: "ana", Role: "approver", Slack: "T1/UANA"}, {Name: "bob", Role: "approver", Slack: "T1/UBOB"}},
-		ApproveAbove: map[string]int64{"EUR": 5000},
-	}, w.clock.Now())
-	if err != nil {
+	if err := w.ledger.ApplyPeople(ctx, listed, w.clock.Now()); err != nil {
 		return err
 	}
 	w.sweeps, w.audits = map[recon.SourceName]*sweep.Sweep{}, map[recon.SourceName]*sweep.Audit{}
