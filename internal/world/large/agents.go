@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"net/http"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
 // request is what the ledger is asked to record for an intent. Twins have no case, so that
@@ -100,16 +102,53 @@ func (w *World) enqueue(ctx context.Context, i intent) error {
 
 // work lets a worker send what waits, the longest-waiting first, until nothing does.
 func (w *World) work(ctx context.Context, i intent) error {
-	worker := guard.Worker{Guard: &guard.Guard{Ledger: w.ledger, Holder: "worker"}, Action: i.action, Send: func(ctx context.Context, a guard.Attempt) recon.AttemptReport {
-		return w.send(ctx, w.intents[a.Operation], a)
+	life := &mortal{Ledger: w.ledger, left: math.MaxInt}
+	e, dies := w.dying[inWorker]
+	if dies {
+		life.left = e.left
+	}
+	var sent recon.OperationID
+	worker := guard.Worker{Guard: &guard.Guard{Ledger: life, Holder: "worker"}, Action: i.action, Send: func(ctx context.Context, a guard.Attempt) recon.AttemptReport {
+		sent = a.Operation
+		return w.send(ctx, w.intents[sent], a)
 	}}
 	for {
 		answer, err := worker.Once(ctx)
-		if err != nil || answer.Attempts == 0 {
+		switch {
+		case errors.Is(err, errDied):
+			return w.workerDied(ctx, i, sent)
+		case err != nil:
 			return err
+		case answer.Attempts == 0:
+			if dies { // it got through; the next one goes on counting
+				w.dying[inWorker] = ending{left: life.left}
+			}
+			return nil
 		}
 		w.heard(w.intents[answer.Operation], answer.State)
 	}
+}
+
+// workerDied lets another worker go on. What the dead one had claimed is in doubt; of what it
+// sent last the ledger may know more than it heard.
+func (w *World) workerDied(ctx context.Context, i intent, sent recon.OperationID) error {
+	w.tally.fault("product died in " + string(inWorker))
+	delete(w.dying, inWorker)
+	list, err := w.ledger.Operations(ctx, ledger.OperationFilter{Action: i.action, Limit: MaxOperations})
+	if err != nil {
+		return err
+	}
+	for _, o := range list {
+		switch {
+		case o.ID == sent:
+			w.heard(w.intents[o.ID], o.State)
+		case o.State == recon.InProgress:
+			w.doubts(w.intents[o.ID])
+		}
+	}
+	w.expect(i.source, w.clock.Now().Add(3*time.Minute))
+	w.agenda.Plan(w.clock.Now().Add(30*time.Second), func() error { return w.work(ctx, i) })
+	return nil
 }
 
 // act is one try of an agent. A crash ends it where the fate says; the process that died
@@ -298,7 +337,8 @@ func (w *World) refund(ctx context.Context, i intent, a guard.Attempt, m mishap)
 	if f, ok := m.fault(w.sent[i.id] + i.n); ok {
 		w.tally.fault("card provider answers a refund: " + faultName(f))
 		f.Method, f.Key = http.MethodPost, a.Key
-		w.at.cards.Script(hangUp(f, gone))
+		f.OnHold = func(stripetest.Call) { gone() } // whoever sent it goes as soon as the provider has it
+		w.at.cards.Script(f)
 	}
 	ctx, sent := stripe.Begin(ctx, stripe.Sending{Key: a.Key, Marker: a.Marker.Name, Reference: a.Marker.Value, InDoubt: a.InDoubt})
 	p := &stripego.RefundCreateParams{Charge: stripego.String(i.parent), Amount: stripego.Int64(i.money.Minor * max(i.fate.times, 1))}

@@ -133,8 +133,8 @@ func noticesWent(_ *World, a books) (wrong []string) {
 	return wrong
 }
 
-// noticesStand holds what the product says it delivered against what stands in the channels,
-// and what it could not against what it counts.
+// noticesStand holds what the product says it delivered against what stands in the channels or
+// was deleted there, and what it could not against what it counts.
 func noticesStand(w *World, a books) (wrong []string) {
 	type place struct{ channel, ts string }
 	stand := map[place]bool{}
@@ -144,7 +144,7 @@ func noticesStand(w *World, a books) (wrong []string) {
 	undelivered := int64(0)
 	for id, d := range w.notices.last {
 		switch {
-		case !d.Receipt.IsZero() && !stand[place{d.Receipt.Channel, d.Receipt.TS}]:
+		case !d.Receipt.IsZero() && !stand[place{d.Receipt.Channel, d.Receipt.TS}] && !w.deleted[d.Receipt.TS]:
 			wrong = append(wrong, fmt.Sprintf("%s was delivered as %+v, where no message stands", id, d.Receipt))
 		case d.Undelivered:
 			undelivered++

@@ -8,9 +8,10 @@
 // before it had the product, and is imported.
 //
 // A [Plan] is drawn from a seed before anything happens: what agents mean to do and what
-// goes wrong with each of it, and what befalls the company besides: outages, deaths of
-// processes at any statement, an endpoint that is away, a policy that changes, effects
-// made by hand. [Run] lives through it, in a database of its own, by a simulated clock that
+// goes wrong with each of it, and what befalls the company besides: outages of a provider or
+// of one account, answers that never come, deaths of processes at any statement, commit or
+// request, an endpoint that is away, secrets that are rolled, a workspace that fails at any of
+// its methods, a policy that changes, effects made by hand. [Run] lives through it, in a database of its own, by a simulated clock that
 // jumps from one appointment to the next. Everything that the product touches is real.
 //
 // What is true is kept in a [book] by the providers' side alone. The judge holds the ledger

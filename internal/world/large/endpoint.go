@@ -66,10 +66,10 @@ func (e *endpoint) came(event string, r inbox.Receipt) {
 	}
 }
 
-// receives gives the handler of a source's deliveries. It does what the daemon's does, by the
-// world's clock.
-func (w *World) receives(source *stripe.Source) http.HandlerFunc {
-	return func(rw http.ResponseWriter, r *http.Request) { w.receive(source, rw, r) }
+// receives gives the handler of the deliveries to a source as it is configured now. It does
+// what the daemon's does, by the world's clock.
+func (w *World) receives(source func() *stripe.Source) http.HandlerFunc {
+	return func(rw http.ResponseWriter, r *http.Request) { w.receive(source(), rw, r) }
 }
 
 func (w *World) receive(source *stripe.Source, rw http.ResponseWriter, r *http.Request) {

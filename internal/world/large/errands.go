@@ -21,6 +21,9 @@ const (
 	opsKnown        = "operations of which somebody knew that they happened"
 )
 
+// errands lists those that come about in many worlds.
+var errands = []string{effectsImported, effectsKnown, eventsReplayed, opsErased, opsReleased, opsKnown}
+
 // The days on which somebody runs a command that no clock runs.
 var (
 	statementDays = []int{0}

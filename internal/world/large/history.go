@@ -169,7 +169,7 @@ func (w *World) inherit(ctx context.Context) error {
 		}
 	}
 	var first, again ledger.ImportResult
-	err := w.mortally("an import", func() (err error) {
+	err := w.mortally(inImport, func() (err error) {
 		if first, err = w.ledger.Import(ctx, bytes.NewReader(table.Bytes()), w.clock.Now()); err == nil {
 			again, err = w.ledger.Import(ctx, bytes.NewReader(table.Bytes()), w.clock.Now())
 		}
@@ -214,7 +214,15 @@ func (w *World) auditAll(ctx context.Context) error {
 		return nil
 	}
 	for _, name := range sourceNames {
-		out, err := w.audits[name].Run(ctx, sweep.AuditOptions{Now: w.clock.Now, Window: recon.Window{From: epoch.Add(-historyBegins - day)}})
+		var out sweep.AuditResult
+		err := w.mortally(inAuditAll, func() (err error) {
+			out, err = w.audits[name].Run(ctx, sweep.AuditOptions{Now: w.clock.Now, Window: recon.Window{From: epoch.Add(-historyBegins - day)}})
+			return err
+		})
+		if errors.Is(err, errDied) {
+			w.agenda.Plan(w.deadTill.Add(time.Second), func() error { return w.auditAll(ctx) })
+			return nil
+		}
 		if err != nil {
 			return err
 		}

@@ -39,7 +39,9 @@ type Verdict struct {
 func (w *World) lastOrders(ctx context.Context) error {
 	w.at.cards.ClearFaults()
 	w.at.bank.Mend()
-	w.dying, w.deaf = 0, false
+	w.at.post.Mend()
+	w.deaf = false
+	clear(w.dying)
 	end := w.over().Add(day)
 	w.clock.Set(end)
 	if err := w.ledger.SetSimulatedTime(ctx, end); err != nil {
@@ -219,6 +221,7 @@ func (w *World) mayEnd(i intent, o recon.Operation, deeds []*deed) []recon.State
 
 // sum is the verdict in numbers.
 func (w *World) sum(a books) Verdict {
+	w.countSlackFaults()
 	n := w.tally.n
 	n.Worlds, n.Operations, n.Rows, n.Effects = 1, len(w.plan.intents), len(a.ops), len(w.book.all())
 	n.Audits, n.Reports, n.Events, n.Messages = w.tally.audits, w.reported, w.events, len(w.slack.Messages(destination))

@@ -7,6 +7,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/inbox"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
 	"github.com/seed-1c4f4dc2/reconciler/rules"
+	"github.com/seed-1c4f4dc2/reconciler/sources"
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
@@ -21,6 +22,7 @@ type knowledge struct {
 	former    map[recon.OperationID]string      // the last effect of an operation from before
 	inherited time.Time                         // when those were imported
 	outages   map[recon.SourceName][]recon.Window
+	narrow    bool                           // one of several accounts at the card provider did not answer for long
 	blind     map[recon.SourceName]time.Time // since when every look was blind
 	seenAt    map[recon.SourceName]time.Time // when a look last told something
 	readAt    map[string]time.Time           // when the provider was last asked for an effect and showed it
@@ -112,8 +114,14 @@ func (w *World) closes(op recon.OperationID, to recon.State, concluded bool) {
 // source could not be looked at.
 func (w *World) looked(name recon.SourceName) func(recon.Look) {
 	return func(l recon.Look) {
+		if w.doom.dead.Load() {
+			return // nobody heard of it
+		}
 		w.tally.look(l.Outcome)
 		w.showed(l)
+		if l.Fault == string(sources.Timeout) {
+			w.tally.fault(timedOut(name))
+		}
 		now := w.clock.Now()
 		if l.Outcome != recon.Blind {
 			delete(w.blind, name)
@@ -145,6 +153,9 @@ func lastOf(a, b time.Time) time.Time {
 
 // probed is told of every probe of a source that is down.
 func (w *World) probed(name recon.SourceName, err error) {
+	if w.doom.dead.Load() {
+		return
+	}
 	if err == nil {
 		delete(w.blind, name)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/internal/pgtest"
 	"github.com/seed-1c4f4dc2/reconciler/internal/world/large"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi/httpapitest"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
@@ -97,16 +98,74 @@ func TestAFailingPlanShrinksToWhatItNeeds(t *testing.T) {
 	}
 }
 
-// Whatever the fake card provider can do wrong befalls somebody in the worlds.
+// Whatever the fake card provider can do wrong befalls somebody in the worlds, whoever asks.
 func TestTheWorldsKnowEveryFaultOfTheCardProvider(t *testing.T) {
 	t.Parallel()
-	suffered := map[stripetest.FaultKind]bool{}
-	for _, f := range large.CardFaults() {
-		suffered[f.Kind] = true
+	sends, reads := large.CardFaults()
+	suffered := func(list []stripetest.Fault, kind stripetest.FaultKind) bool {
+		return slices.ContainsFunc(list, func(f stripetest.Fault) bool { return f.Kind == kind })
 	}
 	for kind := stripetest.Slow; kind <= stripetest.BadRequest; kind++ {
-		if !suffered[kind] {
-			t.Errorf("fault %d of the card provider befalls nobody", kind)
+		if !suffered(sends, kind) {
+			t.Errorf("fault %d of the card provider befalls nobody who sends", kind)
+		}
+		if kind != stripetest.KeyInUse && !suffered(reads, kind) { // questions bear no key
+			t.Errorf("fault %d of the card provider befalls nobody who asks", kind)
+		}
+	}
+}
+
+// What the worlds draw reaches every fault of the bank and of the letter service, and every
+// way in which a process of the product can die.
+func TestTheWorldsReachEveryFaultAndEveryDeath(t *testing.T) {
+	t.Parallel()
+	suffered, died := map[string]bool{}, map[string]bool{}
+	for seed := range uint64(400) {
+		p := large.Draw(seed, 5)
+		for source, faults := range large.PlainFaults(p) {
+			for _, f := range faults {
+				suffered[string(source)+": "+string(f)] = true
+			}
+		}
+		for _, d := range large.Deaths(p) {
+			died[d] = true
+		}
+	}
+	for _, source := range []string{"bank", "letters"} {
+		for _, f := range httpapitest.Faults {
+			if !suffered[source+": "+string(f)] {
+				t.Errorf("%q befalls nobody at %s", f, source)
+			}
+		}
+	}
+	for _, d := range large.EveryDeath() {
+		if !died[d] {
+			t.Errorf("nobody dies in %s", d)
+		}
+	}
+}
+
+// What never befell a hundred worlds is told: they would prove nothing of it.
+func TestWhatNeverHappenedIsTold(t *testing.T) {
+	t.Parallel()
+	var few, many large.Numbers
+	few.Add(large.Numbers{Worlds: 99, Operations: 99_000})
+	if never := few.NeverHappened(); len(never) > 0 {
+		t.Errorf("99 worlds may miss something: %v", never)
+	}
+	many.Add(large.Numbers{
+		Worlds: 100, Operations: 100_000, Faults: map[string]int{"product died in a report": 1},
+		Buttons: map[recon.Verb]int{recon.Reject: 1}, Errands: map[string]int{"events replayed": 1, "operations erased": 0},
+	})
+	never := many.NeverHappened()
+	for _, what := range []string{"product died in an import", "click of which something came, on adopt", "operations erased"} {
+		if !slices.Contains(never, what) {
+			t.Errorf("%q is not among %v", what, never)
+		}
+	}
+	for _, what := range []string{"product died in a report", "click of which something came, on reject", "events replayed"} {
+		if slices.Contains(never, what) {
+			t.Errorf("%q is among %v", what, never)
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -33,6 +34,9 @@ type office struct {
 	buttons map[string]standing
 	posted  int // clicks and forms so far
 	waiting []waiting
+	// formsFail says that Slack may not open forms now.
+	formsFail bool
+	deleted   map[string]bool // messages that people deleted, by ts
 }
 
 // standing is a message with buttons, and the version of its finding that it shows.
@@ -56,6 +60,7 @@ escalation:
 
 func (w *World) openSlack() error {
 	var err error
+	w.deleted = map[string]bool{}
 	w.slack, err = slacktest.Start(slacktest.Options{Now: w.clock.Now, Channels: []string{destination}})
 	if err != nil {
 		return err
@@ -137,7 +142,12 @@ func (w *World) byClick(ctx context.Context, who string, a ledger.PersonAction) 
 	if err != nil {
 		return ledger.PersonAnswer{}, true, err
 	}
-	if err := w.click(ctx, slacktest.Press{By: members[who], Channel: destination, TS: at.ts, Action: string(button), Value: value}, a); err != nil {
+	err = w.click(ctx, slacktest.Press{By: members[who], Channel: destination, TS: at.ts, Action: string(button), Value: value}, a)
+	if errors.Is(err, errNoForm) {
+		w.tally.fault("form that Slack did not open")
+		return ledger.PersonAnswer{}, false, nil
+	}
+	if err != nil {
 		return ledger.PersonAnswer{}, true, err
 	}
 	after, err := w.ledger.Finding(ctx, a.Finding)
@@ -229,6 +239,9 @@ func (w *World) click(ctx context.Context, p slacktest.Press, a ledger.PersonAct
 	return w.post(ctx, a.Finding, body, true)
 }
 
+// errNoForm is a click of which the person is told that Slack opened no form.
+var errNoForm = errors.New("Slack did not open the form")
+
 // entry is what a person writes into the form of a button.
 func entry(button recon.Verb, a ledger.PersonAction) map[string]string {
 	in := map[string]string{slack.FieldReason: a.Reason}
@@ -267,6 +280,9 @@ func (w *World) post(ctx context.Context, finding string, body []byte, again boo
 		status, answer, err := slacktest.Deliver(ctx, w.clicks, slacktest.Sign(slackSecret, time.Now(), body), body)
 		if err != nil {
 			return err
+		}
+		if status == http.StatusServiceUnavailable && w.formsFail {
+			return errNoForm
 		}
 		if status != http.StatusOK {
 			return fmt.Errorf("a click on %s was answered %d: %s", finding, status, answer)

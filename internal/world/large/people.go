@@ -3,6 +3,7 @@ package large
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -294,5 +295,17 @@ func (w *World) do(ctx context.Context, who string, a ledger.PersonAction) (ledg
 func (w *World) byCommand(ctx context.Context, who string, a ledger.PersonAction) (ledger.PersonAnswer, error) {
 	desk := sweep.Desk{Ledger: w.ledger, Now: w.clock.Now, Source: func(name recon.SourceName) (sources.Source, error) { return w.sources[name], nil }}
 	a.Person, a.Via = who, "command line"
-	return desk.Do(ctx, a)
+	if a.Key == "" {
+		w.said++
+		a.Key = fmt.Sprintf("said-%d", w.said)
+	}
+	var answer ledger.PersonAnswer
+	err := w.mortally(inPerson, func() (err error) {
+		answer, err = desk.Do(ctx, a)
+		return err
+	})
+	if errors.Is(err, errDied) { // who hears no answer says it again
+		return desk.Do(ctx, a)
+	}
+	return answer, err
 }

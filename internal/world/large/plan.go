@@ -63,6 +63,7 @@ type nature struct {
 	adopts    time.Duration // when the company's own records are imported
 	looksBack bool          // all of what was imported is audited at once
 	shops     bool          // some of the company's refunds are its connected account's
+	version   string        // of the card provider's events; empty: its newest
 	feed      bool          // the source that is told lists its events too, so that lost ones are made up for
 }
 
@@ -133,6 +134,8 @@ func Draw(seed uint64, operations int) *Plan {
 	slices.SortStableFunc(p.intents, func(a, b intent) int { return a.at.Compare(b.at) })
 	p.troubles = drawTroubles(rng, p.nature, starts)
 	p.nature.feed = rng.IntN(2) == 0
+	p.nature.version = []string{"", "2024-10-28.acacia", "2029-01-01.next"}[rng.IntN(3)]
+	p.nature.lag.Retrieve = []time.Duration{0, p.nature.lag.List}[rng.IntN(2)]
 	return p
 }
 

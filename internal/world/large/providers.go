@@ -71,43 +71,71 @@ func (w *World) startProviders() error {
 func (w *World) cardsNow() time.Time { return w.cardsAt(w.clock.Now()) }
 
 // openSources makes the product's view of the providers, with keys that only read.
-func (w *World) openSources() (err error) {
+func (w *World) openSources() error {
 	transport := &http.Transport{MaxIdleConnsPerHost: 4}
 	w.onEnd(transport.CloseIdleConnections)
-	count := func(source recon.SourceName) func(string, string) {
-		return func(string, string) { w.tally.calls(source) }
+	w.patience = map[recon.SourceName]*patience{}
+	for _, name := range sourceNames {
+		w.patience[name] = newPatience(perilous{transport, &w.doom})
 	}
-	settings := stripe.Settings{
+	w.at.bank.OnHang(w.patience[bank].giveUp)
+	w.at.post.OnHang(w.patience[letters].giveUp)
+	w.sources = map[recon.SourceName]sources.Source{}
+	if err := w.openStripe(w.secrets); err != nil {
+		return err
+	}
+	w.outage(told, epoch, w.over().Add(2*day))
+	var err error
+	w.sources[bank], err = httpapi.New(bank, w.bankSettings(), httpapi.Options{Transport: w.patience[bank], OnRequest: w.counts(bank)})
+	if err != nil {
+		return err
+	}
+	w.sources[letters], err = httpapi.NewPostmark(letters, httpapi.PostmarkSettings{
+		Servers: []httpapi.PostmarkServer{{Account: "server-1", Token: recon.NewSecret(postToken)}},
+		APIURL:  w.at.post.URL, Lag: recon.Duration(w.plan.nature.postLag), PerSecond: 1_000_000,
+	}, httpapi.Options{Transport: w.patience[letters], OnRequest: w.counts(letters)})
+	return err
+}
+
+// counts counts a source's requests.
+func (w *World) counts(source recon.SourceName) func(string, string) {
+	return func(string, string) { w.tally.calls(source) }
+}
+
+// openStripe makes the views of the card provider, or makes them anew as a process does that
+// reads its configuration again: events may be signed with any of a source's secrets.
+func (w *World) openStripe(secrets ...map[recon.SourceName]string) error {
+	for name, settings := range map[recon.SourceName]stripe.Settings{cards: w.cardSettings(), told: w.toldSettings()} {
+		for _, s := range of(name, secrets) {
+			settings.Webhook.Secrets = append(settings.Webhook.Secrets, recon.NewSecret(s))
+		}
+		made, err := stripe.New(name, settings, stripe.Options{Transport: w.patience[name], OnRequest: w.counts(name)})
+		if err != nil {
+			return err
+		}
+		if w.sources[name] = made; name == cards {
+			w.cards = made
+		} else {
+			w.told = made
+		}
+		if w.sweeps != nil {
+			w.hire(name)
+		}
+	}
+	return nil
+}
+
+// cardSettings are those of the company's account, and of its connected one.
+func (w *World) cardSettings() stripe.Settings {
+	s := stripe.Settings{
 		System: "stripe", Account: account, Mode: mode, Marker: marker, APIURL: w.at.cards.URL(),
 		APIKey: recon.NewSecret(productKey), PerSecond: 1_000_000, // no real time passes here
 	}
 	if w.plan.nature.shops {
-		settings.Account, settings.Mode = "", ""
-		settings.Accounts = []stripe.AccountSettings{{Account: account, Mode: mode}, {Account: shop, Mode: mode, Connected: true}}
+		s.Account, s.Mode = "", ""
+		s.Accounts = []stripe.AccountSettings{{Account: account, Mode: mode}, {Account: shop, Mode: mode, Connected: true}}
 	}
-	settings.Webhook.Secrets = []recon.Secret{recon.NewSecret(hookSecret)}
-	w.cards, err = stripe.New(cards, settings, stripe.Options{Transport: transport, OnRequest: count(cards)})
-	if err != nil {
-		return err
-	}
-	w.outage(told, epoch, w.over().Add(2*day))
-	w.told, err = stripe.New(told, w.toldSettings(), stripe.Options{Transport: transport, OnRequest: count(told)})
-	if err != nil {
-		return err
-	}
-	theBank, err := httpapi.New(bank, w.bankSettings(), httpapi.Options{Transport: transport, OnRequest: count(bank)})
-	if err != nil {
-		return err
-	}
-	post, err := httpapi.NewPostmark(letters, httpapi.PostmarkSettings{
-		Servers: []httpapi.PostmarkServer{{Account: "server-1", Token: recon.NewSecret(postToken)}},
-		APIURL:  w.at.post.URL, Lag: recon.Duration(w.plan.nature.postLag), PerSecond: 1_000_000,
-	}, httpapi.Options{Transport: transport, OnRequest: count(letters)})
-	if err != nil {
-		return err
-	}
-	w.sources = map[recon.SourceName]sources.Source{cards: w.cards, told: w.told, bank: theBank, letters: post}
-	return nil
+	return s
 }
 
 // toldSettings are those of an account whose key opens no object: what no event told of it
@@ -119,7 +147,6 @@ func (w *World) toldSettings() stripe.Settings {
 	if w.plan.nature.feed {
 		s.APIKey = recon.NewSecret(feedKey)
 	}
-	s.Webhook.Secrets = []recon.Secret{recon.NewSecret(toldSecret)}
 	return s
 }
 

@@ -25,7 +25,8 @@ type routine struct {
 	deaf     bool                         // nobody answers where events are posted
 	telling  bool                         // a finding changed since people were told
 	deadTill time.Time                    // a process died and gave nothing back: its leases last until then
-	dying    int                          // statements after which the next run dies; 0: it lives
+	dying    map[room]ending              // how the next processes die
+	said     int                          // what people said by the command line
 }
 
 type tick struct {
@@ -33,7 +34,7 @@ type tick struct {
 	at     time.Time
 }
 
-func newRoutine() routine { return routine{planned: map[tick]bool{}} }
+func newRoutine() routine { return routine{planned: map[tick]bool{}, dying: map[room]ending{}} }
 
 // The days on which something is done. Most happens in the first ones; on others a company
 // would do the same and find nothing new, which costs time and proves little.
@@ -168,7 +169,7 @@ func (w *World) sweep(ctx context.Context, name recon.SourceName) error {
 		return nil
 	}
 	var out sweep.Outcome
-	err := w.mortally("a sweep", func() (err error) {
+	err := w.mortally(inSweep, func() (err error) {
 		out, err = w.sweeps[name].Run(ctx, sweep.Options{Now: w.clock.Now, Tick: w.clock.Now().Format(time.RFC3339)})
 		return err
 	})
@@ -187,30 +188,6 @@ func (w *World) sweep(ctx context.Context, name recon.SourceName) error {
 	return w.wakes(ctx, name)
 }
 
-// busy reports whether a process died so lately that its leases still keep others out.
-func (w *World) busy() bool { return w.clock.Now().Before(w.deadTill) }
-
-// mortally runs a part of the product, which may be its last.
-func (w *World) mortally(what string, run func() error) error {
-	if w.dying == 0 {
-		return run()
-	}
-	w.doom.after(w.dying)
-	w.dying = 0
-	err := run()
-	if !w.doom.spare() {
-		w.dying = int(w.doom.left.Load()) + 1 // it got through; the next one goes on counting
-		return err
-	}
-	w.tally.fault("product died in " + what)
-	w.deadTill = w.clock.Now().Add(61 * time.Second)
-	// A new process knows nothing of what the old one had in memory.
-	for _, name := range sourceNames {
-		w.hire(name)
-	}
-	return errDied
-}
-
 // reverify looks at closed operations whose rung is due.
 func (w *World) reverify(ctx context.Context) error {
 	if w.busy() {
@@ -226,7 +203,7 @@ func (w *World) reverify(ctx context.Context) error {
 			continue
 		}
 		var out sweep.Outcome
-		err = w.mortally("a re-verification", func() (err error) {
+		err = w.mortally(inReverify, func() (err error) {
 			out, err = w.sweeps[name].Reverify(ctx, sweep.Options{Now: w.clock.Now, Tick: w.clock.Now().Format(time.RFC3339)})
 			return err
 		})
@@ -252,7 +229,7 @@ func (w *World) night(ctx context.Context) error {
 	}
 	for _, name := range w.asked() {
 		var out sweep.AuditResult
-		err := w.mortally("an audit", func() (err error) {
+		err := w.mortally(inAudit, func() (err error) {
 			out, err = w.audits[name].Run(ctx, sweep.AuditOptions{Now: w.clock.Now})
 			return err
 		})
@@ -281,12 +258,21 @@ func (w *World) recoverTold(ctx context.Context) error {
 // report makes the report of the day before and tells it.
 func (w *World) report(ctx context.Context) error {
 	window, name := nightly.DayBefore(w.clock.Now(), time.UTC)
-	n, err := nightly.Report{Ledger: w.ledger, Zone: time.UTC, Holder: "product"}.Make(ctx, window, name)
-	if err != nil {
-		return err
+	err := w.mortally(inReport, func() error {
+		n, err := nightly.Report{Ledger: w.ledger, Zone: time.UTC, Holder: "product"}.Make(ctx, window, name)
+		if err != nil {
+			return err
+		}
+		return w.ledger.TellReport(ctx, reports.NightlyNews(n, "report.html"), "product", []string{destination}, w.clock.Now())
+	})
+	if errors.Is(err, errDied) {
+		w.agenda.Plan(w.deadTill.Add(time.Second), func() error { return w.report(ctx) })
+		return nil
 	}
-	w.reported++
-	return w.ledger.TellReport(ctx, reports.NightlyNews(n, "report.html"), "product", []string{destination}, w.clock.Now())
+	if err == nil {
+		w.reported++
+	}
+	return err
 }
 
 // news plans that people are told.
@@ -309,7 +295,7 @@ func (w *World) tell(ctx context.Context) error {
 // tellNow does so out of turn.
 func (w *World) tellNow(ctx context.Context) error {
 	planned, delivered := 0, 0
-	err := w.mortally("a telling", func() (err error) {
+	err := w.mortally(inTelling, func() (err error) {
 		if planned, err = w.planner.Pass(ctx); err != nil {
 			return err
 		}
@@ -356,7 +342,7 @@ func (w *World) deliveries(ctx context.Context) error {
 	if err != nil || n == 0 {
 		return err
 	}
-	err = w.mortally("a pass of the intake", func() error {
+	err = w.mortally(inIntake, func() error {
 		out, err := w.newIntake().Run(ctx, w.clock.Now)
 		for _, name := range sourceNames {
 			if out.Left[name] {

@@ -1,10 +1,11 @@
 package large
 
 import (
-	"context"
+	"net/http"
 	"time"
 
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/httpapi/httpapitest"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
@@ -49,7 +50,7 @@ var reading = []stripetest.Fault{
 	{Kind: stripetest.EmptyObject}, {Kind: stripetest.ProxyPage, Status: 200}, {Kind: stripetest.EmptyBody},
 	{Kind: stripetest.ProxyPage, Status: 503}, {Kind: stripetest.Unauthorized}, {Kind: stripetest.Forbidden}, {Kind: stripetest.Closed},
 	{Kind: stripetest.ServerError}, {Kind: stripetest.NotJSON}, {Kind: stripetest.Truncated}, {Kind: stripetest.RateLimited, RetryAfter: 3 * time.Second},
-	{Kind: stripetest.LockTimeout}, {Kind: stripetest.BadRequest, Param: "starting_after"},
+	{Kind: stripetest.LockTimeout}, {Kind: stripetest.BadRequest, Param: "starting_after"}, {Kind: stripetest.Slow, Hold: make(chan struct{})},
 }
 
 // likeAbsent is how many of them look as if nothing were there.
@@ -60,18 +61,11 @@ func (w *World) spoilReads(f stripetest.Fault, long time.Duration) {
 	w.tally.fault("card provider does not answer: " + faultName(f))
 	f.Method, f.From, f.Times = "GET", w.cardsNow(), stripetest.Always
 	f.Until = f.From.Add(long)
-	w.at.cards.Script(f)
-}
-
-// hangUp has the sender of a held request go as soon as the provider has it.
-func hangUp(f stripetest.Fault, gone context.CancelFunc) stripetest.Fault {
 	if f.Hold != nil {
-		f.Match = func(stripetest.Call) bool {
-			gone()
-			return true
-		}
+		w.at.cards.Script(w.hangs(f))
+		f.Kind, f.Hold, f.Status = stripetest.ProxyPage, nil, http.StatusGatewayTimeout // for who is not held
 	}
-	return f
+	w.at.cards.Script(f)
 }
 
 // untilDone waits, by the real clock, for what the provider does after its caller hung up.
@@ -90,4 +84,48 @@ func faultName(f stripetest.Fault) string {
 		stripetest.KeyInUse: "key in use", stripetest.BadRequest: "400",
 	}
 	return names[f.Kind]
+}
+
+// someReadsFail has each question to the card provider end badly with a small chance.
+func (w *World) someReadsFail() {
+	for _, f := range reading {
+		f.Method, f.Chance, f.Times = "GET", w.plan.nature.badReads/float64(len(reading)), stripetest.Always
+		if f.Hold != nil {
+			f = w.hangs(f)
+		}
+		w.at.cards.Script(f)
+	}
+}
+
+// accountAway has one account of the card provider not answer. Where a source sees another
+// one too, that one goes on.
+func (w *World) accountAway(t trouble) {
+	all := []string{account, toldAccount}
+	if w.plan.nature.shops {
+		all = append(all, shop)
+	}
+	f := reading[t.size/len(all)%len(reading)]
+	f.Account = all[t.size%len(all)]
+	w.tally.fault("account alone does not answer: " + f.Account)
+	switch now := w.clock.Now(); {
+	case f.Account == toldAccount: // every look there is blind anyway
+	case w.plan.nature.shops:
+		w.narrow = w.narrow || t.long >= 10*time.Minute
+	default:
+		w.outage(cards, now, now.Add(t.long))
+	}
+	w.spoilReads(f, t.long)
+}
+
+// breaks has a plain provider not answer the product as it should.
+func (w *World) breaks(name recon.SourceName, at interface {
+	Break(httpapitest.Fault, int)
+	Mend()
+}, t trouble) {
+	f, good := t.plainFault()
+	w.tally.fault(string(name) + " does not answer: " + string(f))
+	now := w.clock.Now()
+	w.outage(name, now, now.Add(t.long))
+	at.Break(f, good)
+	w.agenda.Plan(now.Add(t.long), func() error { at.Mend(); return nil })
 }

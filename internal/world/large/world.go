@@ -37,23 +37,26 @@ type World struct {
 	at      providers
 	clients map[recon.SourceName]*stripego.Client // the agents'
 
-	doom    doom
-	ledger  *ledger.Ledger
-	inbox   *inbox.Store
-	cards   *stripe.Source
-	told    *stripe.Source
-	sources map[recon.SourceName]sources.Source
-	sweeps  map[recon.SourceName]*sweep.Sweep
-	audits  map[recon.SourceName]*sweep.Audit
-	rules   []recon.Policy // in force
-	planner *escalation.Planner
-	deliver *escalation.Deliverer
-	notices *outbox
-	sleeper *sleeper
+	doom doom
+	// patience is each source's way to its provider.
+	patience map[recon.SourceName]*patience
+	ledger   *ledger.Ledger
+	inbox    *inbox.Store
+	cards    *stripe.Source
+	told     *stripe.Source
+	sources  map[recon.SourceName]sources.Source
+	sweeps   map[recon.SourceName]*sweep.Sweep
+	audits   map[recon.SourceName]*sweep.Audit
+	rules    []recon.Policy // in force
+	planner  *escalation.Planner
+	deliver  *escalation.Deliverer
+	notices  *outbox
+	sleeper  *sleeper
 
 	knowledge
 	routine
 	office
+	posting
 	endpoint endpoint
 	closing  []func()
 }
@@ -64,7 +67,7 @@ type World struct {
 func Run(ctx context.Context, p *Plan, databaseURL string) (Verdict, error) {
 	w := &World{
 		plan: p, clock: &world.Clock{}, agenda: &world.Agenda{}, book: newBook(), tally: newTally(),
-		intents: map[recon.OperationID]intent{}, sent: map[recon.OperationID]int{}, knowledge: newKnowledge(), routine: newRoutine(), endpoint: newEndpoint(),
+		intents: map[recon.OperationID]intent{}, sent: map[recon.OperationID]int{}, knowledge: newKnowledge(), routine: newRoutine(), posting: newPosting(), endpoint: newEndpoint(),
 	}
 	for _, i := range p.intents {
 		w.intents[i.id] = i
@@ -207,20 +210,22 @@ func (w *World) applyPolicies(ctx context.Context, change func(*recon.Policy)) e
 // openEndpoint takes the card provider's events, as the daemon does: verified, stored, answered.
 func (w *World) openEndpoint() error {
 	mux := http.NewServeMux()
-	mux.Handle("/main", w.receives(w.cards))
-	mux.Handle("/told", w.receives(w.told))
+	mux.Handle("/main", w.receives(func() *stripe.Source { return w.cards }))
+	mux.Handle("/told", w.receives(func() *stripe.Source { return w.told }))
 	server := httptest.NewServer(mux)
 	w.onEnd(server.Close)
-	_, err := w.at.cards.AddEndpoint(stripetest.Endpoint{
-		URL: server.URL + "/told", Account: toldAccount, Mode: mode, Secrets: []string{toldSecret}, Trouble: w.plan.nature.mail, Types: []string{"refund.*"},
-	})
-	if err != nil {
+	add := func(name recon.SourceName, e stripetest.Endpoint) error {
+		e.Mode, e.Secrets, e.Trouble, e.APIVersion = mode, []string{w.secrets[name]}, w.plan.nature.mail, w.plan.nature.version
+		hook, err := w.at.cards.AddEndpoint(e)
+		w.hooks[name] = append(w.hooks[name], hook)
+		return err
+	}
+	if err := add(told, stripetest.Endpoint{URL: server.URL + "/told", Account: toldAccount, Types: []string{"refund.*"}}); err != nil {
 		return err
 	}
 	for _, connected := range []bool{false, true}[:len(w.cards.Sheet().Accounts)] {
-		_, err := w.at.cards.AddEndpoint(stripetest.Endpoint{
-			URL: server.URL + "/main", Account: account, Mode: mode, Connect: connected, Secrets: []string{hookSecret}, Trouble: w.plan.nature.mail,
-			Types: []string{"refund.*", "charge.dispute.*"},
+		err := add(cards, stripetest.Endpoint{
+			URL: server.URL + "/main", Account: account, Connect: connected, Types: []string{"refund.*", "charge.dispute.*"},
 		})
 		if err != nil {
 			return err

@@ -110,7 +110,17 @@ func soak(ctx context.Context, o options, out, progress io.Writer) (failed int, 
 	if err != nil && !errors.Is(err, context.Canceled) {
 		return r.failed, err
 	}
-	return r.failed, errors.Join(err, r.tell(time.Since(began))) // also of what was done before it was stopped
+	return r.failed, errors.Join(err, r.tell(time.Since(began)), r.missed()) // also of what was done before it was stopped
+}
+
+// missed is the fault of many worlds that something never befell any of them. Who asks for a
+// part of each knows that.
+func (r *runner) missed() error {
+	never := r.sum.NeverHappened()
+	if r.intents != "" || r.troubles != "" || len(never) == 0 {
+		return nil
+	}
+	return fmt.Errorf("in %d worlds this never happened, so that they prove nothing of it: %s", r.sum.Worlds, strings.Join(never, "; "))
 }
 
 // all lives through all worlds.
