@@ -31,7 +31,7 @@ func live(t *testing.T, p *large.Plan) large.Verdict {
 func TestEveryLargeWorldEndsInTheTruth(t *testing.T) {
 	t.Parallel()
 	died, byEvents := 0, 0
-	for _, seed := range []uint64{2, 9} {
+	for _, seed := range []uint64{88, 80} {
 		v := live(t, large.Draw(seed, 300))
 		for _, s := range v.Wrongs {
 			t.Errorf("seed %d: %s", seed, s)

@@ -118,7 +118,7 @@ func Draw(seed uint64, operations int) *Plan {
 	}
 	now := (operations + 4) / 5 // what is left is from before
 	deck := pack{fates, p.nature.storm, plain}.deal(rng, now)
-	deck = append(deck, pack{oldFates, 100, recordedRight}.deal(rng, operations-now)...)
+	deck = append(deck, pack{oldFates, 40, recordedRight}.deal(rng, operations-now)...)
 	for n := range operations {
 		i := p.drawIntent(rng, n, deck[n])
 		if i.fate.old() {
@@ -163,7 +163,7 @@ func (p *Plan) Parts() (intents, troubles []int) {
 func drawNature(rng *rand.Rand) nature {
 	pick := func(list ...time.Duration) time.Duration { return list[rng.IntN(len(list))] }
 	n := nature{
-		cadence: pick(time.Minute, 5*time.Minute, 5*time.Minute, 10*time.Minute, 10*time.Minute, 10*time.Minute),
+		cadence: pick(time.Minute, 5*time.Minute, 5*time.Minute, 10*time.Minute, 10*time.Minute, 10*time.Minute, 10*time.Minute, 10*time.Minute),
 		skew:    time.Duration(rng.Int64N(181)-90) * time.Second,
 		bankLag: pick(0, time.Minute, 5*time.Minute, 30*time.Minute),
 		postLag: pick(0, 2*time.Minute, 10*time.Minute),
@@ -179,12 +179,12 @@ func drawNature(rng *rand.Rand) nature {
 	if rng.IntN(2) == 0 {
 		n.badReads = 0.05 * rng.Float64()
 	}
-	if rng.IntN(6) == 0 {
+	if rng.IntN(10) == 0 {
 		n.days = 112
 	}
 	n.shops = rng.IntN(2) == 0
-	n.storm = []int{100, 40, 20, 20, 20}[rng.IntN(5)]
-	n.looksBack = rng.IntN(2) == 0
+	n.storm = []int{100, 30, 10, 10, 10}[rng.IntN(5)]
+	n.looksBack = rng.IntN(4) == 0
 	n.adopts = time.Duration(rng.IntN(48)) * time.Hour
 	return n
 }

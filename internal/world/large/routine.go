@@ -39,7 +39,7 @@ func newRoutine() routine { return routine{planned: map[tick]bool{}, dying: map[
 // The days on which something is done. Most happens in the first ones; on others a company
 // would do the same and find nothing new, which costs time and proves little.
 var (
-	auditDays    = []int{1, 3, 12, 33, 105} // within the month for which the card provider keeps events
+	auditDays    = []int{1, 12, 33, 105} // within the month for which the card provider keeps events
 	reverifyDays = []int{2, 9, 31, 39, 80, 110}
 	peopleDays   = []int{1, 2, 4, 31}
 	sweepDays    = []int{5, 10, 20, 30, 37, 60, 90}

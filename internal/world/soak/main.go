@@ -139,7 +139,7 @@ func (r *runner) all(ctx context.Context) error {
 		return err
 	}
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.NumCPU() + 1) // while one waits for the database, another one computes
+	group.SetLimit(runtime.NumCPU() + 2) // while some wait for the database, others compute
 	for n := range r.seeds {
 		group.Go(func() error { return r.one(ctx, r.first+uint64(n)) })
 	}
