@@ -1,6 +1,7 @@
 package rules_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -104,6 +105,19 @@ func TestB01_LostAnswerOfAFailedOperationIsCorrected(t *testing.T) {
 	demand(t, d, wants{"conflict", recon.Succeeded, "re_A1", kinds(recon.FindConflict)})
 	if len(d.LookIDs) != 1 || len(d.Links) != 1 || d.Links[0].Role != recon.Main || d.Links[0].Basis != recon.OnReference {
 		t.Errorf("evidence: looks %v, links %+v", d.LookIDs, d.Links)
+	}
+}
+
+// What a list showed before it broke off was seen by it.
+func TestAnEffectThatAListShowedBeforeItBrokeOffNamesTheList(t *testing.T) {
+	t.Parallel()
+	broken := blindAt(late)
+	broken.Found = []recon.EffectIdentity{refund("re_A1").Identity()}
+	other := blindAt(late.Add(time.Second))
+	d := lost().effects(refund("re_A1")).looks(broken, other).decide(late)
+	demand(t, d, wants{"found", recon.Succeeded, "re_A1", nil})
+	if !slices.Equal(d.LookIDs, []string{broken.ID}) {
+		t.Errorf("evidence %v, want %s alone", d.LookIDs, broken.ID)
 	}
 }
 

@@ -247,18 +247,16 @@ func refusal(m recon.Match) string {
 }
 
 // lookIDs gives the looks of this pass that bear on the decision: those that saw a
-// linked effect, or, where nothing is linked, all that were answered.
+// linked effect, also before they met a fault, or, where nothing is linked, all that were
+// answered.
 func (v *view) lookIDs(d recon.Decision) []string {
 	if d.Blind {
 		return nil
 	}
 	var ids []string
 	for _, l := range v.c.Looks {
-		if l.Outcome == recon.Blind {
-			continue
-		}
 		saw := slices.ContainsFunc(v.linked, func(p pair) bool { return slices.Contains(l.Found, p.effect.Identity()) })
-		if saw || len(v.linked) == 0 {
+		if saw || len(v.linked) == 0 && l.Outcome != recon.Blind {
 			ids = append(ids, l.ID)
 		}
 	}

@@ -71,7 +71,8 @@ func (n *Notes) Look(l List, m recon.Method, at time.Time) recon.Look {
 	return recon.Look{Source: n.Of, Method: m, Kind: l.Kind, Account: l.Account, Mode: l.Mode, At: at.UTC()}
 }
 
-// Conclude records a look: blind with a fault, found with effects, else absent.
+// Conclude records a look: blind with a fault, found with effects, else absent. A blind one
+// may have shown effects before its fault: these were seen.
 func (n *Notes) Conclude(l recon.Look, t Trail, found []recon.EffectIdentity, fault *Error) {
 	l.Calls, l.RequestID = t.Calls+n.Spare, t.RequestID
 	n.Spare = 0
@@ -91,6 +92,28 @@ func (n *Notes) Conclude(l recon.Look, t Trail, found []recon.EffectIdentity, fa
 		l.Outcome, l.Complete = recon.Absent, true
 	}
 	n.looks = append(n.looks, l)
+}
+
+// Ranged records the range for which a list answers, if any. It gives what was found and lies
+// in none, since a clock ahead of ours dates it later: another look must have seen that.
+func (n *Notes) Ranged(l recon.Look, read recon.Window, t Trail, found []recon.EffectIdentity) (outside []recon.EffectIdentity) {
+	if !read.From.Before(read.To) {
+		n.Spare += t.Calls
+		return found
+	}
+	l.Window = read
+	n.Conclude(l, t, found, nil)
+	return nil
+}
+
+// Outside records that effects were seen by a list that answers for no time.
+func (n *Notes) Outside(l recon.Look, t Trail, found []recon.EffectIdentity) {
+	if len(found) == 0 {
+		return
+	}
+	t.Calls = 0 // they are spare
+	l.Window = recon.Window{From: l.At, To: l.At}
+	n.Conclude(l, t, found, nil)
 }
 
 // Blind tells of all questions of a group at once that they could not be asked.

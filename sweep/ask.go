@@ -106,6 +106,10 @@ func isList(l recon.Look) bool {
 	return l.Method == recon.ByList && l.Outcome != recon.Blind && l.Complete && l.Parent == "" && !l.Window.IsZero()
 }
 
+// hasSpan reports whether a look is a list that answers for some time. One that shows only what
+// a clock ahead of ours dates later answers for none.
+func hasSpan(l recon.Look) bool { return isList(l) && l.Window.From.Before(l.Window.To) }
+
 // answered reports whether a list of this run says all that asking for the operation
 // would: it shows the effect, or it covers the place up to its own time and was made after everything that the operation's senders may have done
 // could be seen in it. Effects with a known id are read again, since a list of creations

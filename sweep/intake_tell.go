@@ -263,7 +263,7 @@ func (t *teller) store(ctx context.Context, effects []recon.Effect, raw []source
 		b.Raw = append(b.Raw, ledger.Raw(r))
 	}
 	for _, l := range looks {
-		if isList(l) {
+		if hasSpan(l) {
 			b.Coverage = append(b.Coverage, coverageOf(l))
 		}
 	}

@@ -92,7 +92,7 @@ func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
 		Versions: make(map[recon.OperationID]int64, len(v.judged)),
 	}
 	for _, l := range h.answer.Looks {
-		if isList(l) {
+		if hasSpan(l) {
 			p.covered = append(p.covered, coverageOf(l))
 		}
 	}

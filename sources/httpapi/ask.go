@@ -159,16 +159,13 @@ func earlier(a, b time.Time) time.Time {
 // tell records a window list: what was read answers for its range, what was not is blind.
 func (a *asking) tell(g sources.List, r *reading) {
 	l := a.Look(g, recon.ByList, r.at)
-	if r.pages > 0 && r.from().Before(r.at) {
-		l.Window = recon.Window{From: r.from(), To: r.at}
-		a.Conclude(l, r.good, r.found, nil)
-	} else {
-		a.Spare += r.good.Calls
+	outside := a.Ranged(l, recon.Window{From: r.from(), To: r.at}, r.good, r.found)
+	if r.fault == nil {
+		a.Outside(l, r.good, outside)
+		return
 	}
-	if r.fault != nil {
-		l.Window = recon.Window{From: r.since, To: r.from()}
-		a.Conclude(l, r.bad, nil, r.fault)
-	}
+	l.Window = recon.Window{From: r.since, To: r.from()}
+	a.Conclude(l, r.bad, outside, r.fault)
 }
 
 // singly asks each question by requests of its own until one answers, each request once.

@@ -267,6 +267,7 @@ func checkAnswer(t *testing.T, src sources.Source, ans sources.Answer) {
 		}
 	}
 	ids := map[string]bool{}
+	shown := map[recon.EffectIdentity]bool{}
 	for _, l := range ans.Looks {
 		if l.ID == "" || ids[l.ID] {
 			t.Errorf("a look has no id of its own: %+v", l)
@@ -280,9 +281,14 @@ func checkAnswer(t *testing.T, src sources.Source, ans sources.Answer) {
 			t.Errorf("a look is %s with %d effects", l.Outcome, len(l.Found))
 		}
 		for _, id := range l.Found {
-			if !seen[id] {
+			if shown[id] = true; !seen[id] {
 				t.Errorf("a look found %v, which is not among the effects", id)
 			}
+		}
+	}
+	for id := range seen {
+		if !shown[id] { // who concludes something from it can name no look
+			t.Errorf("no look found %v, which is among the effects", id)
 		}
 	}
 }

@@ -144,16 +144,13 @@ func (a *asking) window(ctx context.Context, g sources.Group) error {
 		}
 	}
 	l := a.Look(g.List, recon.ByList, at)
-	if r.from().Before(r.to) {
-		l.Window = recon.Window{From: r.from(), To: r.to}
-		a.Conclude(l, r.trail, r.found, nil)
+	outside := a.Ranged(l, recon.Window{From: r.from(), To: r.to}, r.trail, r.found)
+	if r.fault == nil {
+		a.Outside(l, r.trail, outside)
 	} else {
-		a.Spare += r.trail.Calls
-	}
-	if r.fault != nil {
 		l.Window = recon.Window{From: r.since, To: r.from()}
 		a.Spare += r.bad
-		a.Conclude(l, sources.Trail{}, nil, r.fault)
+		a.Conclude(l, sources.Trail{}, outside, r.fault)
 	}
 	if early := slices.DeleteFunc(slices.Clone(g.Questions), func(q sources.Question) bool { return q.From.Before(at) }); len(early) > 0 {
 		a.Blind(g.Only(early), at, a.fault("ask", sources.OwnBug, errors.New("a question begins later than now; check the clocks")))

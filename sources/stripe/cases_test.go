@@ -351,14 +351,21 @@ func TestAListThatBreaksOffAheadOfOurClockClaimsNoTime(t *testing.T) {
 		t.Fatalf("%d effects and %d looks: the first page was read", len(ans.Effects), len(ans.Looks))
 	}
 	calls := 0
+	unseen := ids(ans)
 	for _, l := range ans.Looks {
 		calls += l.Calls
+		unseen = slices.DeleteFunc(unseen, func(id string) bool {
+			return slices.ContainsFunc(l.Found, func(f recon.EffectIdentity) bool { return f.ID == id })
+		})
 		if !l.Window.From.Before(l.Window.To) {
 			t.Errorf("a %s look claims the range from %s to %s", l.Outcome, l.Window.From, l.Window.To)
 		}
 		if l.Outcome != recon.Blind {
 			t.Errorf("%s, and nothing before now was read", l.Outcome)
 		}
+	}
+	if len(unseen) > 0 {
+		t.Errorf("no look saw %v", unseen)
 	}
 	if calls != len(f.Calls()) {
 		t.Errorf("the looks tell of %d requests, and %d were made", calls, len(f.Calls()))

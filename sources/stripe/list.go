@@ -215,16 +215,13 @@ func atLatest(latest time.Time, questions []sources.Question) []sources.Question
 // blind.
 func (a *asking) tell(g sources.Group, r *reading) {
 	l := a.Look(g.List, recon.ByList, r.at)
-	if r.pages > 0 && r.from().Before(r.to) {
-		l.Window = recon.Window{From: r.from(), To: r.to}
-		a.Conclude(l, r.good, r.found, nil)
-	} else { // nothing was read, or only what a clock ahead of ours says is of the future
-		a.Spare += r.good.Calls
+	outside := a.Ranged(l, recon.Window{From: r.from(), To: r.to}, r.good, r.found)
+	if r.fault == nil {
+		a.Outside(l, r.good, outside)
+		return
 	}
-	if r.fault != nil {
-		l.Window = recon.Window{From: r.since, To: r.from()}
-		a.Conclude(l, r.bad, r.badFound, r.fault)
-	}
+	l.Window = recon.Window{From: r.since, To: r.from()}
+	a.Conclude(l, r.bad, append(outside, r.badFound...), r.fault)
 }
 
 // singly asks each question by its own call, each call once. It gives the questions

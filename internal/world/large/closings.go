@@ -109,7 +109,7 @@ func supports(e journalLine, looks map[string]recon.Look, effect string) string 
 		switch {
 		case !kept:
 			return "the look " + id + " is not there"
-		case l.Outcome == recon.Blind:
+		case l.Outcome == recon.Blind && !saw:
 			return "the look " + id + " was blind"
 		case l.At.After(e.At):
 			return "the look " + id + " is younger"

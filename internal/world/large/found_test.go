@@ -15,6 +15,11 @@ var found = []large.Found{
 		Seed: 2, Operations: 300, Intents: []int{28, 58}, Troubles: []int{},
 		Digest: "ee05d87a0458b46a",
 	},
+	{
+		What: "nothing closes without a look, a definite answer or a person: no look saw an effect that a list showed before it broke off, dated by a clock ahead of ours",
+		Seed: 333, Operations: 1000, Intents: []int{55, 9, 89, 105, 121, 157, 175, 21}, Troubles: []int{6, 8},
+		Digest: "336296c4e62dbefa",
+	},
 }
 
 func TestWorldsThatOnceWentWrongEndInTheTruth(t *testing.T) {
