@@ -108,6 +108,30 @@ func TestB01_LostAnswerOfAFailedOperationIsCorrected(t *testing.T) {
 	}
 }
 
+// An event of a second effect may come before anybody saw the first one, which the sender named.
+func TestAnotherEffectThanTheOneKnownWaitsUntilThatIsSought(t *testing.T) {
+	t.Parallel()
+	other := refund("re_other")
+	known := func() *builder {
+		b := lost().state(recon.Succeeded).op(func(o *recon.Operation) { o.EffectID = "re_known" }).effects(other)
+		b.c.Looks = nil
+		return b
+	}
+	event := recon.Look{ID: "event", Source: "stripe-main", Method: recon.ByEvent, Outcome: recon.Found, Kind: "refund", Account: "acct_1", Mode: "live", At: late, Complete: true, Found: []recon.EffectIdentity{other.Identity()}}
+	d := known().looks(event).decide(late)
+	demand(t, d, wants{rule: "wait", to: recon.Succeeded})
+	if d.Check.Next.After(late.Add(time.Minute)) {
+		t.Errorf("the one that is known is sought at %s, and it is %s", d.Check.Next, late)
+	}
+	demand(t, known().looks(event, blindAt(late)).decide(late), wants{rule: "wait", to: recon.Succeeded})
+	byID := listed(late)
+	byID.Method, byID.Parent, byID.EffectID = recon.ByID, "", "re_known"
+	demand(t, known().looks(event, byID).decide(late), wants{"mismatch", recon.ManualReview, "", kinds(recon.FindMismatch)})
+	demand(t, known().effects(other, refund("re_known")).looks(event, byID).decide(late), wants{"duplicate", recon.Succeeded, "", kinds(recon.FindDuplicate)})
+	nobody := known().looks(event).sheet(func(s *recon.Sheet) { s.Abilities = nil })
+	demand(t, nobody.decide(late), wants{"mismatch", recon.ManualReview, "", kinds(recon.FindMismatch)})
+}
+
 // What a list showed before it broke off was seen by it.
 func TestAnEffectThatAListShowedBeforeItBrokeOffNamesTheList(t *testing.T) {
 	t.Parallel()

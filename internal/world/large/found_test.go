@@ -16,6 +16,11 @@ var found = []large.Found{
 		Digest: "ee05d87a0458b46a",
 	},
 	{
+		What: "false finding: mismatch, where an event of a second effect came before anybody had seen the first, which the sender had named",
+		Seed: 257, Operations: 1000, Intents: []int{66}, Troubles: []int{5},
+		Digest: "b792df126ee882a2",
+	},
+	{
 		What: "nothing closes without a look, a definite answer or a person: no look saw an effect that a list showed before it broke off, dated by a clock ahead of ours",
 		Seed: 333, Operations: 1000, Intents: []int{55, 9, 89, 105, 121, 157, 175, 21}, Troubles: []int{6, 8},
 		Digest: "336296c4e62dbefa",
