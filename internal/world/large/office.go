@@ -240,7 +240,7 @@ func (w *World) click(ctx context.Context, p slacktest.Press, a ledger.PersonAct
 }
 
 // errNoForm is a click of which the person is told that Slack opened no form.
-var errNoForm = errors.New("Slack did not open the form")
+var errNoForm = errors.New("the form was not opened by Slack")
 
 // entry is what a person writes into the form of a button.
 func entry(button recon.Verb, a ledger.PersonAction) map[string]string {
