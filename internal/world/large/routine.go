@@ -249,10 +249,27 @@ func (w *World) night(ctx context.Context) error {
 }
 
 // recoverTold reads the events of the source that is told, as the daemon does beside its audits:
-// an audit asks nothing of a source at which every look is blind.
+// an audit asks nothing of a source at which every look is blind. The daemon reads them every
+// hour. Here the hours are passed over unless a reading did not come to its end: the next night
+// may be past what the provider lists.
 func (w *World) recoverTold(ctx context.Context) error {
-	_, err := w.recovery(w.told)(ctx, w.clock.Now)
-	return err
+	read, err := w.recovery(w.told)(ctx, w.clock.Now)
+	again := w.clock.Now().Add(time.Hour)
+	if err != nil || !brokeOff(read) || again.After(w.over()) {
+		return err
+	}
+	w.agenda.Plan(again, func() error { return w.recoverTold(ctx) })
+	return nil
+}
+
+// brokeOff reports whether a window was not read to its end. What lies before the provider's
+// list is unseen too, and is no window.
+func brokeOff(read sweep.Recovered) bool {
+	return slices.ContainsFunc(read.Unseen, func(u sweep.CompareUnseen) bool {
+		return slices.ContainsFunc(read.Windows, func(of sweep.FeedWindow) bool {
+			return of.Window == recon.Window{From: u.From, To: u.To}
+		})
+	})
 }
 
 // report makes the report of the day before and tells it.
