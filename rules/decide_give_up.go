@@ -7,8 +7,12 @@ import (
 )
 
 // countingFor is how long a count of absence keeps an operation from being given up, from
-// its first look: the steepest part of the ladder has passed by then.
-const countingFor = 24 * time.Hour
+// its first look: what is that old is looked at once a day, so as many days as looks are
+// asked for, and one more than they are to be spread over.
+func (v *view) countingFor() time.Duration {
+	p := v.c.Policy.Absence
+	return max(time.Duration(p.Looks)*day, p.Over.Std()+day)
+}
 
 // giveUp: the operation is unknown for so long that only a person can find out. It is
 // still looked at every day, and proof still closes it.
@@ -19,7 +23,7 @@ const countingFor = 24 * time.Hour
 // the first of them would stop the others, which could say that it is absent.
 var giveUp = rule{"give_up", func(v *view) (conclusion, bool) {
 	after := v.c.Policy.GiveUpAfter.Std()
-	counting := v.absence.Looks > 0 && v.now.Sub(v.absence.First) < countingFor
+	counting := v.absence.Looks > 0 && v.now.Sub(v.absence.First) < v.countingFor()
 	if v.state() != recon.Unknown || len(v.equal) > 0 || !v.heard || counting || after <= 0 || v.age() < after {
 		return conclusion{}, false
 	}

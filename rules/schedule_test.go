@@ -197,11 +197,35 @@ func TestAgeRules(t *testing.T) {
 			b.check(func(c *recon.Check) { *c = d.Check })
 		}
 	})
-	t.Run("given up a day after the first look that counts, whatever is still to count", func(t *testing.T) {
+	t.Run("not given up while the looks of each day can still say that it is missing", func(t *testing.T) {
+		t.Parallel()
+		for name, of := range map[string]struct {
+			absence recon.AbsencePolicy
+			looks   int
+		}{
+			"many looks":   {recon.AbsencePolicy{Looks: 4, Over: recon.Duration(30 * time.Minute)}, 4},
+			"over so long": {recon.AbsencePolicy{Looks: 2, Over: recon.Duration(80 * time.Hour)}, 5},
+		} {
+			now := sent.Add(40*24*time.Hour + time.Minute)
+			b := lost().policy(func(p *recon.Policy) { p.Absence = of.absence })
+			for n := range of.looks {
+				want := wants{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)}
+				if n == of.looks-1 {
+					want = wants{"missing", recon.ManualReview, "", kinds(recon.FindMissing)}
+				}
+				d := b.looks(listed(now)).decide(now)
+				t.Log(name, "at", now)
+				demand(t, d, want)
+				b.check(func(c *recon.Check) { *c = d.Check })
+				now = d.Check.Next.Add(time.Duration(1+n) * time.Minute) // sweeps come a little later
+			}
+		}
+	})
+	t.Run("given up so many days after the first look that counts, whatever is still to count", func(t *testing.T) {
 		t.Parallel()
 		now := sent.Add(40 * 24 * time.Hour)
 		b := lost().policy(func(p *recon.Policy) { p.Absence.Looks = 5 })
-		for n, at := range []time.Time{now, now.Add(24*time.Hour - time.Second), now.Add(24 * time.Hour)} {
+		for n, at := range []time.Time{now, now.Add(5*24*time.Hour - time.Second), now.Add(5 * 24 * time.Hour)} {
 			want := wants{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)}
 			if n == 2 {
 				want = wants{"give_up", recon.ManualReview, "", kinds(recon.FindUnresolved)}

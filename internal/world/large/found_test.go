@@ -25,6 +25,11 @@ var found = []large.Found{
 		Seed: 333, Operations: 1000, Intents: []int{55, 9, 89, 105, 121, 157, 175, 21}, Troubles: []int{6, 8},
 		Digest: "336296c4e62dbefa",
 	},
+	{
+		What: "missed finding: missing, where what was imported was given up after a day, and four looks a day apart were asked for",
+		Seed: 679, Operations: 1000, Intents: []int{669}, Troubles: []int{8, 13},
+		Digest: "f848c1f1c4a4a70b",
+	},
 }
 
 func TestWorldsThatOnceWentWrongEndInTheTruth(t *testing.T) {
