@@ -170,6 +170,9 @@ func (w *World) busy() bool { return w.clock.Now().Before(w.deadTill) }
 
 // mortally runs a part of the product, which may be its last.
 func (w *World) mortally(in room, run func() error) error {
+	before := w.in
+	w.in = in
+	defer func() { w.in = before }()
 	e, dies := w.dying[in]
 	if !dies {
 		return run()

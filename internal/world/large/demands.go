@@ -124,7 +124,7 @@ func (w *World) most(key about) int {
 
 // couldBeBlind reports whether the source was out of reach for so long that it is told.
 func (w *World) couldBeBlind(name recon.SourceName) bool {
-	return w.blindFor[name] >= 15*time.Minute || name == cards && w.narrow || slices.ContainsFunc(w.outages[name], func(o recon.Window) bool { return o.To.Sub(o.From) >= 10*time.Minute })
+	return max(w.blindFor[name], w.brokeFor[name]) >= 15*time.Minute || name == cards && w.narrow || slices.ContainsFunc(w.outages[name], func(o recon.Window) bool { return o.To.Sub(o.From) >= 10*time.Minute })
 }
 
 // demand says which findings the truth demands of one operation, and which it allows.

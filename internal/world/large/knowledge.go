@@ -26,7 +26,9 @@ type knowledge struct {
 	blind     map[recon.SourceName]time.Time // since when every look was blind
 	seenAt    map[recon.SourceName]time.Time // when a look last told something
 	readAt    map[string]time.Time           // when the provider was last asked for an effect and showed it
+	broke     map[recon.SourceName]time.Time // when an audit's list broke off after it had told some, and nothing was seen since
 	blindFor  map[recon.SourceName]time.Duration
+	brokeFor  map[recon.SourceName]time.Duration // the same, from where such a list broke off
 	downFor   map[recon.SourceName]time.Duration // the same, within an outage
 	events    int                                // taken in
 	reported  int                                // days
@@ -42,7 +44,7 @@ func newKnowledge() knowledge {
 		person: map[recon.OperationID]recon.Verb{}, adopted: map[recon.OperationID]string{}, released: map[recon.OperationID]time.Time{},
 		former: map[recon.OperationID]string{}, outages: map[recon.SourceName][]recon.Window{}, blind: map[recon.SourceName]time.Time{}, blindFor: map[recon.SourceName]time.Duration{},
 		seenAt: map[recon.SourceName]time.Time{}, readAt: map[string]time.Time{}, downFor: map[recon.SourceName]time.Duration{},
-		audit: map[recon.SourceName]sweep.AuditResult{},
+		audit: map[recon.SourceName]sweep.AuditResult{}, broke: map[recon.SourceName]time.Time{}, brokeFor: map[recon.SourceName]time.Duration{},
 	}
 }
 
@@ -125,17 +127,26 @@ func (w *World) looked(name recon.SourceName) func(recon.Look) {
 		now := w.clock.Now()
 		if l.Outcome != recon.Blind {
 			delete(w.blind, name)
+			delete(w.broke, name)
 			w.seenAt[name] = now
 			return
 		}
 		w.retryAt(name)
 		if w.seenAt[name].Equal(now) {
-			return // a list that broke off told of some
+			// A list that broke off told of some. To a sweep that is one answer. An audit asks page by
+			// page, and the last one told nothing: from there the product may count.
+			if w.in == inAudit || w.in == inAuditAll {
+				w.broke[name] = now
+			}
+			return
 		}
 		if _, already := w.blind[name]; !already {
 			w.blind[name] = now
 		}
 		w.blindFor[name] = max(w.blindFor[name], now.Sub(w.blind[name]))
+		if since, broke := w.broke[name]; broke {
+			w.brokeFor[name] = max(w.brokeFor[name], now.Sub(since))
+		}
 		for _, o := range w.outages[name] {
 			if o.Contains(now) { // then no other look of the same answer can have seen
 				w.downFor[name] = max(w.downFor[name], now.Sub(lastOf(w.blind[name], o.From)))
@@ -158,6 +169,7 @@ func (w *World) probed(name recon.SourceName, err error) {
 	}
 	if err == nil {
 		delete(w.blind, name)
+		delete(w.broke, name)
 	}
 	w.retryAt(name)
 }

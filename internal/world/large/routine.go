@@ -26,6 +26,7 @@ type routine struct {
 	telling  bool                         // a finding changed since people were told
 	deadTill time.Time                    // a process died and gave nothing back: its leases last until then
 	dying    map[room]ending              // how the next processes die
+	in       room                         // which part of the product is at work
 	said     int                          // what people said by the command line
 }
 
