@@ -302,12 +302,12 @@ func TestB20_WhatAListNeverReachedIsNeverMissing(t *testing.T) {
 func TestB106_GivenUpAndConfirmedInTheNextNightIsClosed(t *testing.T) {
 	t.Parallel()
 	s := newStand(t, func(p *recon.Policy) {
-		p.GiveUpAfter, p.Absence = recon.Duration(24*time.Hour), recon.AbsencePolicy{Looks: 100}
+		p.GiveUpAfter, p.Absence = recon.Duration(24*time.Hour), recon.AbsencePolicy{Looks: 10}
 	})
 	i := refund(1)
 	key := s.lose(i)
-	for range 2 { // a day, and another one in which looks that count might have made it absent
-		s.pass(24*time.Hour + time.Minute)
+	for _, days := range []time.Duration{1, 10} { // ten more, in which looks that count might have made it absent
+		s.pass(days*24*time.Hour + time.Minute)
 		s.run()
 	}
 	s.wantState(i, recon.ManualReview)
