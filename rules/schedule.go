@@ -40,8 +40,6 @@ func (v *view) plan(said conclusion) recon.Check {
 		k.Absence = recon.Absence{} // what was not there before a release proves nothing now
 	}
 	switch {
-	case from == to && v.unsought() && !v.blind:
-		k.Next = v.now.Add(blindFirst) // the other one is soon asked for
 	case !to.Open():
 		return v.planClosed(k, to)
 	case v.blind && from == to:
