@@ -439,6 +439,67 @@ func TestARecoveryThatBreaksOffGoesOnWhereItWas(t *testing.T) {
 	}
 }
 
+// What a reading that broke off had left is listed no more, or in part no more. It is told,
+// once, and what came since is read.
+func TestARecoveryThatBrokeOffTooLongAgoGoesOnWithWhatIsListed(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		away   time.Duration
+		unseen int
+		closed []int
+	}{
+		"all that was left is gone": {away: 40 * 24 * time.Hour, unseen: 2, closed: []int{2, 3}},
+		"a part of it is gone":      {away: 25 * 24 * time.Hour, unseen: 1, closed: []int{1, 2, 3}},
+		"all of it is listed":       {away: 20 * 24 * time.Hour, closed: []int{0, 1, 2, 3}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			h.down = true
+			source := h.client(receives, func(_ *stripe.Settings, o *stripe.Options) { o.PageSize = 1 })
+			recovery := &Recovery{Inbox: h.inbox, Source: source, Oldest: h.ledger.FirstOpened}
+			for n := range 3 { // on day 0, 2 and 4
+				h.happen(refund(n), h.lose(refund(n)))
+				h.pass(2 * 24 * time.Hour)
+			}
+			h.stripe.Script(stripetest.Fault{Path: "/v1/events", Nth: 3, Times: 1, Kind: stripetest.ServerError})
+			first, err := recovery.Run(t.Context(), h.now)
+			if err != nil || len(first.Unseen) != 1 {
+				t.Fatalf("%+v, %v", first, err)
+			}
+			h.pass(c.away)
+			h.happen(refund(3), h.lose(refund(3)))
+			h.pass(time.Minute)
+			second, err := recovery.Run(t.Context(), h.now)
+			if err != nil || len(second.Unseen) != c.unseen {
+				t.Fatalf("%+v, %v", second, err)
+			}
+			if len(second.Windows) != 2-c.unseen/2 { // of the one that is gone nothing was read
+				t.Errorf("told as read: %+v", second.Windows)
+			}
+			for _, u := range second.Unseen {
+				if u.Why != "the provider lists events of the last 30 d only" || u.To.After(h.now().Add(-30*24*time.Hour+time.Second)) {
+					t.Errorf("unseen: %+v", u)
+				}
+			}
+			h.take()
+			var closed []int
+			for n := range 4 {
+				if h.story(refund(n)).Operation.State == recon.Succeeded {
+					closed = append(closed, n)
+				}
+			}
+			if diff := cmp.Diff(c.closed, closed); diff != "" {
+				t.Errorf("closed by what was read (-want +got):\n%s", diff)
+			}
+			again, err := recovery.Run(t.Context(), h.now)
+			if err != nil || len(again.Unseen) != 0 || again.New() != 0 {
+				t.Errorf("at once again: %+v, %v", again, err)
+			}
+		})
+	}
+}
+
 func TestB04_AnEffectThatWaitsTooLongIsAnOrphanUntilItsOperationAppears(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)

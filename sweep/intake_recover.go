@@ -51,7 +51,8 @@ type Recovered struct {
 	Unseen []CompareUnseen
 }
 
-// FeedWindow is a range of one feed that was read to its end, or as far as it was.
+// FeedWindow is a range of one feed that was read to its end, or as far as it was. It begins
+// where the provider's list did.
 type FeedWindow struct {
 	Account recon.Account
 	Window  recon.Window
@@ -102,13 +103,6 @@ func (r *Recovery) feed(ctx context.Context, a recon.Account, now func() time.Ti
 	if known {
 		place.ReadTo = place.ReadTo.Add(-recon.ClockSkew - ability.Lag.Std()) // what was listed late is not passed over
 	}
-	if history := ability.History.Std(); history > 0 && place.ReadTo.Before(at.Add(-history)) {
-		out.Unseen = append(out.Unseen, CompareUnseen{
-			Source: r.Source.Name(), From: place.ReadTo, To: at.Add(-history),
-			Why: fmt.Sprintf("the provider lists events of the last %s only", recon.Duration(history).Text()),
-		})
-		place.ReadTo = at.Add(-history)
-	}
 	if !place.ReadTo.Before(at) {
 		place.ReadTo = at.Add(-firstFeedReach) // the clock was ahead then; what is read twice changes nothing
 	}
@@ -133,13 +127,19 @@ func (r *Recovery) first(ctx context.Context, at time.Time) (time.Time, error) {
 	return from, nil
 }
 
-// window reads a feed's window from its cursor, and reports whether it came to its end.
+// window reads a feed's window from its cursor, and reports whether it is done with: read to
+// its end, or to where the provider's list ends by now.
 func (r *Recovery) window(ctx context.Context, place *inbox.Feed, now func() time.Time, out *Recovered) (bool, error) {
-	read := FeedWindow{Account: place.Account, Window: recon.Window{From: place.ReadTo, To: place.To}}
-	defer func() { out.Windows = append(out.Windows, read) }()
-	resumed := place.Cursor != ""
+	asked := recon.Window{From: place.ReadTo, To: place.To}
+	read := FeedWindow{Account: place.Account, Window: asked}
+	resumed, gone := place.Cursor != "", false
+	defer func() {
+		if !gone { // else what was read of it is told already
+			out.Windows = append(out.Windows, read)
+		}
+	}()
 	for {
-		page, err := r.Source.Events(ctx, place.Account, read.Window, place.Cursor, now)
+		page, err := r.Source.Events(ctx, place.Account, asked, place.Cursor, now)
 		if resumed && ctx.Err() == nil && (err != nil || page.Look.Fault == string(sources.OwnBug)) {
 			place.Cursor, resumed = "", false // the cursor of another day is known no more: from the start
 			continue
@@ -150,23 +150,56 @@ func (r *Recovery) window(ctx context.Context, place *inbox.Feed, now func() tim
 		if r.Look != nil {
 			r.Look(page.Look)
 		}
-		if page.Look.Outcome == recon.Blind {
-			out.Unseen = append(out.Unseen, CompareUnseen{
-				Source: r.Source.Name(), From: read.Window.From, To: read.Window.To, Why: "its events could not be read: " + recon.FaultText(page.Look.Fault),
-			})
+		gone = r.gone(page.Look)
+		if page.Look.Outcome == recon.Blind && !gone {
+			r.unseen(asked, "its events could not be read: "+recon.FaultText(page.Look.Fault), out)
 			return false, nil
 		}
 		resumed = false
 		if err := r.save(ctx, page.Events, now(), &read); err != nil {
 			return false, err
 		}
-		if place.Cursor = page.Next; page.Next == "" {
-			place.ReadTo, place.To = place.To, time.Time{}
+		if place.Cursor = page.Next; gone || page.Next == "" {
+			read.Window.From = r.listed(page.Look, gone, asked.From, out)
+			place.ReadTo, place.To, place.Cursor = asked.To, time.Time{}, ""
 		}
-		if err := r.Inbox.SaveFeed(ctx, *place); err != nil || page.Next == "" {
+		if err := r.Inbox.SaveFeed(ctx, *place); err != nil || place.To.IsZero() {
 			return err == nil, err
 		}
 	}
+}
+
+// gone reports that all that is left to read of a window is older than what the provider
+// lists. Asking again will never show it; what came since is still to be had.
+func (r *Recovery) gone(look recon.Look) bool {
+	history := r.history()
+	// The provider counts in whole seconds.
+	return look.Outcome == recon.Blind && look.Fault == string(sources.Unsupported) && history > 0 &&
+		!look.Window.To.After(look.At.Add(-history).Add(time.Second))
+}
+
+// listed is where the provider's list ends at the last page of a window, no earlier than the
+// window begins. What lies before is told as unseen.
+func (r *Recovery) listed(last recon.Look, gone bool, from time.Time, out *Recovered) time.Time {
+	end := last.Window.From
+	if gone {
+		end = last.Window.To
+	}
+	if !from.Before(end) {
+		return from
+	}
+	r.unseen(recon.Window{From: from, To: end}, fmt.Sprintf("the provider lists events of the last %s only", recon.Duration(r.history()).Text()), out)
+	return end
+}
+
+// history is how far back the provider lists events; 0: for ever.
+func (r *Recovery) history() time.Duration {
+	ability, _ := r.Source.Sheet().Ability(recon.ByChanges)
+	return ability.History.Std()
+}
+
+func (r *Recovery) unseen(w recon.Window, why string, out *Recovered) {
+	out.Unseen = append(out.Unseen, CompareUnseen{Source: r.Source.Name(), From: w.From, To: w.To, Why: why})
 }
 
 // save stores a page of events. One that cannot be stored could not have been delivered
