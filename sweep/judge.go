@@ -63,21 +63,26 @@ func (p *pass) folded(c recon.Case, d recon.Decision) recon.Decision {
 }
 
 // about gives the looks that asked where the operation's effect would be, and those that
-// found what it is paired with. An operation whose account is not known is covered by no
-// look; it still hears all of its kind, so that what they found is found.
-func about(c recon.Case, looks []recon.Look, seers map[recon.EffectIdentity][]string) []recon.Look {
+// found what it is paired with, for whichever batch of the run they asked. An operation whose
+// account is not known is covered by no look; it still hears all of its kind, so that what
+// they found is found.
+func about(c recon.Case, looks []recon.Look, seers map[recon.EffectIdentity][]recon.Look) []recon.Look {
 	var list []recon.Look
-	saw, seen := map[string]bool{}, map[string]bool{}
-	for _, m := range c.Matches {
-		for _, id := range seers[m.Effect] {
-			saw[id] = true
+	here := map[string]bool{}
+	add := func(l recon.Look) {
+		if !here[l.ID] {
+			here[l.ID] = true
+			list = append(list, l)
 		}
 	}
 	for _, l := range looks {
-		covers := l.Covers(c.Operation, c.Policy.Effect) || c.Operation.Account == "" && l.Kind == c.Policy.Effect || saw[l.ID]
-		if covers && !seen[l.ID] {
-			seen[l.ID] = true
-			list = append(list, l)
+		if l.Covers(c.Operation, c.Policy.Effect) || c.Operation.Account == "" && l.Kind == c.Policy.Effect {
+			add(l)
+		}
+	}
+	for _, m := range c.Matches {
+		for _, l := range seers[m.Effect] {
+			add(l)
 		}
 	}
 	return list
@@ -88,7 +93,7 @@ func about(c recon.Case, looks []recon.Look, seers map[recon.EffectIdentity][]st
 func (p *pass) record(ctx context.Context, h heard, v verdicts) error {
 	b := ledger.Batch{
 		Hold: p.held(), RunID: p.run.ID, Now: h.at,
-		Looks: append(v.looks, h.answer.Looks...), SeenBy: h.seen.narrow(p.lists), Effects: h.seen.effects, Raw: h.seen.raw,
+		Looks: append(v.looks, h.answer.Looks...), SeenBy: h.seen.by, Effects: h.seen.effects, Raw: h.seen.raw,
 		Versions: make(map[recon.OperationID]int64, len(v.judged)),
 	}
 	for _, l := range h.answer.Looks {
@@ -136,7 +141,7 @@ func (p *pass) shelve(ctx context.Context) error {
 	for n, piece := range pieces {
 		b := ledger.Batch{
 			Hold: p.held(), RunID: p.run.ID, Now: p.options.Now(),
-			SeenBy: piece.narrow(p.lists), Effects: piece.effects, Raw: piece.raw,
+			SeenBy: piece.by, Effects: piece.effects, Raw: piece.raw,
 		}
 		if n == len(pieces)-1 {
 			b.Coverage = p.covered

@@ -3,6 +3,7 @@ package sweep
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
 
@@ -391,6 +393,37 @@ func TestAListThatFailedAnswersForNoLaterBatch(t *testing.T) {
 	s.stripe.Script(stripetest.Fault{Kind: stripetest.ServerError, Path: "/v1/refunds"})
 	if out := s.run(); out.Blind != 1 || out.Succeeded != 1 {
 		t.Errorf("outcome %+v, want the second one asked for: %v", out, s.stripe.Counts())
+	}
+}
+
+// Such a list has shown something before it failed. Whoever's effect that was is closed by it,
+// also where the source cannot be asked again, and names it.
+func TestWhatAListShowedBeforeItFailedIsEvidenceForLaterBatches(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	s.sweep.Source = s.client(func(_ *stripe.Settings, o *stripe.Options) { o.PageSize = 1 })
+	list := s.listedOnly(1, 2)
+	var keys []string
+	for _, i := range list {
+		keys = append(keys, s.lose(i))
+	}
+	s.pass(10 * time.Minute)
+	for n, i := range list {
+		s.happen(i, keys[n])
+		s.pass(2 * time.Second)
+	}
+	s.stripe.Script(stripetest.Fault{Path: "/v1/refunds", Nth: 2, Times: stripetest.Always, Kind: stripetest.ServerError})
+	behind := func() time.Time { return s.now().Add(-4 * time.Minute) } // so that the first page is dated later, and kept
+	if _, err := s.sweep.Run(t.Context(), Options{Now: behind}); err != nil {
+		t.Fatal(err)
+	}
+	s.wantState(list[0], recon.Unknown)
+	story := s.wantState(list[1], recon.Succeeded)
+	if len(story.Looks) != 1 || story.Looks[0].Method != recon.ByList {
+		t.Errorf("closed by %+v, want the list that showed it", story.Looks)
+	}
+	if seen := s.rows(`SELECT method FROM reconciler.looks l JOIN reconciler.matches m USING (tenant, look_id)`); !slices.Equal(seen, []string{"list"}) {
+		t.Errorf("linked by %v, want the list", seen)
 	}
 }
 

@@ -27,8 +27,8 @@ type shelf struct {
 type shelved struct {
 	effect recon.Effect
 	raw    []byte
-	looks  []string
-	listed bool // one of them was a list, which stays known until the run ends
+	looks  []*recon.Look // without what else they found: they are kept for as long as this is
+	listed bool          // one of them was a list, which stays known until the run ends
 	taken  bool
 }
 
@@ -60,9 +60,11 @@ func (s *shelf) put(a sources.Answer, owners map[recon.EffectIdentity]string) {
 		}
 	}
 	for _, l := range a.Looks {
-		for _, id := range l.Found {
+		found := l.Found
+		l.Found = nil
+		for _, id := range found {
 			if on := s.effects[id]; on != nil {
-				on.looks = append(on.looks, l.ID)
+				on.looks = append(on.looks, &l)
 				on.listed = on.listed || isList(l)
 			}
 		}
@@ -168,12 +170,13 @@ type seen struct {
 	effects []recon.Effect
 	raw     []ledger.Raw
 	owners  map[recon.EffectIdentity]string
-	by      map[string][]recon.EffectIdentity // which of them each look saw
+	by      []recon.Look // of the whole run, the newest first: what saw some of them, and which
 	taken   []*shelved
 }
 
 func (s *shelf) hand(list []*shelved) seen {
-	out := seen{owners: map[recon.EffectIdentity]string{}, by: map[string][]recon.EffectIdentity{}, taken: list}
+	out := seen{owners: map[recon.EffectIdentity]string{}, taken: list}
+	at := map[string]int{}
 	for _, on := range list {
 		id := on.effect.Identity()
 		delete(s.effects, id)
@@ -185,10 +188,16 @@ func (s *shelf) hand(list []*shelved) seen {
 			out.owners[id] = owner
 		}
 		delete(s.owners, id)
-		for _, look := range on.looks {
-			out.by[look] = append(out.by[look], id)
+		for _, l := range on.looks {
+			n, known := at[l.ID]
+			if !known {
+				n, at[l.ID] = len(out.by), len(out.by)
+				out.by = append(out.by, *l)
+			}
+			out.by[n].Found = append(out.by[n].Found, id)
 		}
 	}
+	slices.SortFunc(out.by, func(a, b recon.Look) int { return cmp.Or(b.At.Compare(a.At), cmp.Compare(b.ID, a.ID)) })
 	s.gone += len(list)
 	s.compact()
 	return out
@@ -216,19 +225,23 @@ func (s *shelf) index(on *shelved) {
 // narrow gives the looks with what they saw of this only, so that nobody has to search
 // a list of a hundred thousand for each of its operations.
 func (s seen) narrow(looks []recon.Look) []recon.Look {
+	found := make(map[string][]recon.EffectIdentity, len(s.by))
+	for _, l := range s.by {
+		found[l.ID] = l.Found
+	}
 	out := slices.Clone(looks)
 	for i := range out {
-		out[i].Found = s.by[out[i].ID]
+		out[i].Found = found[out[i].ID]
 	}
 	return out
 }
 
 // seers gives the looks that saw each effect.
-func (s seen) seers() map[recon.EffectIdentity][]string {
-	of := make(map[recon.EffectIdentity][]string, len(s.effects))
-	for look, ids := range s.by {
-		for _, id := range ids {
-			of[id] = append(of[id], look)
+func (s seen) seers() map[recon.EffectIdentity][]recon.Look {
+	of := make(map[recon.EffectIdentity][]recon.Look, len(s.effects))
+	for _, l := range s.by {
+		for _, id := range l.Found {
+			of[id] = append(of[id], l)
 		}
 	}
 	return of

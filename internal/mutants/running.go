@@ -4,6 +4,8 @@ package main
 var asking = []mutant{
 	{"sweep: a list that broke off answers for all", "sweep/ask.go",
 		`l.Method == recon.ByList && l.Outcome != recon.Blind && l.Complete &&`, `l.Method == recon.ByList &&`, "sweep", "ListThatFailed"},
+	{"sweep: what a list showed before it broke off is forgotten", "sweep/judge.go",
+		`for _, l := range seers[m.Effect] {`, `for _, l := range seers[m.Effect][:0] {`, "sweep", "ShowedBeforeItFailed"},
 	{"sweep: a list answers before its lag is over", "sweep/ask.go",
 		`l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen)`, `l.Covers(c.Operation, c.Policy.Effect) && !seen.IsZero()`, "sweep", "CouldShow"},
 	{"sweep: a list answers for a known effect", "sweep/ask.go",
