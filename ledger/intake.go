@@ -47,6 +47,14 @@ func (l *Ledger) CheckNow(ctx context.Context, ids []recon.OperationID, now time
 	return l.fault("make operations due", err)
 }
 
+// Wake makes operations due now, closed ones too, which the next re-verification of their source
+// then asks for.
+func (l *Ledger) Wake(ctx context.Context, ids []recon.OperationID, now time.Time) error {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	return l.fault("make operations due", l.wake(ctx, texts(ids), stored(now)))
+}
+
 // Reading is an object that a sweep reads for its own sake: an event told of it without
 // showing it whole, or two tellings of it disagree. EffectID is set where the object is
 // known, else Parent says under what it hangs.

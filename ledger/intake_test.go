@@ -49,7 +49,7 @@ func TestOperationsThatCameAfterTheirEffectsAreFoundByEveryNameOfThem(t *testing
 	}
 }
 
-func TestOpenOperationsBecomeDueAndClosedOnesDoNot(t *testing.T) {
+func TestOpenOperationsBecomeDueAndClosedOnesOnlyWhereTheyAreWoken(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	later := func(_ *recon.Operation, k *recon.Check) { k.Next = t0.Add(time.Hour) }
@@ -62,6 +62,17 @@ func TestOpenOperationsBecomeDueAndClosedOnesDoNot(t *testing.T) {
 	for id, want := range map[string]time.Time{"op_open": t0, "op_due": t0.Add(-time.Hour), "op_closed": t0.Add(time.Hour)} {
 		if got := one[time.Time](w, `SELECT next_check FROM reconciler.checks WHERE operation_id = $1`, id); !got.Equal(want) {
 			t.Errorf("%s is due at %s, want %s", id, got.UTC(), want)
+		}
+	}
+	w.seed("op_done", func(o *recon.Operation, k *recon.Check) { // with its ladder
+		o.State, o.ClosedAt, k.Next = recon.Succeeded, t0, time.Time{}
+	})
+	if err := w.led.Wake(t.Context(), []recon.OperationID{"op_due", "op_closed", "op_done"}, t0); err != nil {
+		t.Fatal(err)
+	}
+	for id, want := range map[string]time.Time{"op_due": t0.Add(-time.Hour), "op_closed": t0, "op_done": t0} {
+		if got := one[time.Time](w, `SELECT next_check FROM reconciler.checks WHERE operation_id = $1`, id); !got.Equal(want) {
+			t.Errorf("woken, %s is due at %s, want %s", id, got.UTC(), want)
 		}
 	}
 }

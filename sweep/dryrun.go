@@ -167,3 +167,6 @@ func (d *Dry) Cases(context.Context, []recon.OperationID) ([]recon.Case, error) 
 
 // CheckNow makes nothing due.
 func (d *Dry) CheckNow(context.Context, []recon.OperationID, time.Time) error { return nil }
+
+// Wake makes nothing due, either.
+func (d *Dry) Wake(context.Context, []recon.OperationID, time.Time) error { return nil }

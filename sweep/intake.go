@@ -33,7 +33,6 @@ const (
 type IntakeLedger interface {
 	Conclusions
 	Appeared(ctx context.Context, since time.Time, limit int) ([]recon.OperationID, error)
-	WantReadings(ctx context.Context, list []ledger.Reading, now time.Time) error
 }
 
 // Inbox keeps the events.

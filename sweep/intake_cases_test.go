@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -407,4 +408,62 @@ func TestTellingsOfOneEffectAreWeighedInTheirOrderAlsoWhenTheyComeTogether(t *te
 	h.run()
 	h.wantState(i, recon.Succeeded)
 	h.wantKinds()
+}
+
+// An event tells of an effect beside the one that a closed operation knows and nobody has seen.
+// No sweep has closed operations, and what both are is known only when that one was asked for:
+// by the next sweep where its id is enough, else by the next re-verification.
+func TestAKnownEffectThatNobodyHasSeenIsSoughtWhenAnotherOneShows(t *testing.T) {
+	t.Parallel()
+	soon := func(h *hooked) { h.run() }
+	for name, c := range map[string]struct {
+		there, blind bool // the known one, and the sheet to its id
+		asks         func(*hooked)
+		want         recon.FindingKind
+		state        recon.State
+	}{
+		"it is there":                     {true, false, soon, recon.FindDuplicate, recon.Succeeded},
+		"it is not":                       {false, false, soon, recon.FindMismatch, recon.ManualReview},
+		"it is there and found by a list": {true, true, (*hooked).reverify, recon.FindDuplicate, recon.Succeeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			h.down = true
+			if c.blind {
+				sheet := h.source.Sheet()
+				sheet.Abilities = slices.DeleteFunc(slices.Clone(sheet.Abilities), func(a recon.Ability) bool { return a.Method == recon.ByID })
+				h.intake.Sheets[testSource] = sheet
+			}
+			i := refund(1)
+			known := "re_gone"
+			if c.there {
+				known = h.happen(i, "key-1").ID
+			}
+			h.done(i, known)
+			h.pass(10 * time.Minute)
+			again := h.happen(i, "key-2")
+			h.post2(h.event("evt_1", "refund.created", refundObject(i, again.ID, "succeeded", h.now())))
+			if out := h.take(); out.Left[testSource] == c.blind {
+				t.Errorf("left to a sweep: %v", out.Left)
+			}
+			h.wantState(i, recon.Succeeded)
+			h.wantKinds()
+			h.pass(time.Minute)
+			c.asks(h)
+			h.wantState(i, c.state)
+			h.wantKinds(string(c.want))
+			if left := h.rows(`SELECT effect_id FROM reconciler.wanted`); len(left) != 0 {
+				t.Errorf("still wanted: %v", left)
+			}
+		})
+	}
+}
+
+// reverify looks at the closed operations that are due.
+func (h *hooked) reverify() {
+	h.Helper()
+	if _, err := h.sweep.Reverify(h.Context(), Options{Now: h.now}); err != nil {
+		h.Fatal(err)
+	}
 }

@@ -33,6 +33,8 @@ func (h *hooked) told() {
 	}
 	h.post2(h.event("evt_early", "refund.created", refundObject(refund(7), "re_7", "succeeded", at)))
 	h.open(refund(7)) // after its effect
+	h.done(refund(9), "re_9")
+	h.post2(h.event("evt_beside", "refund.created", refundObject(refund(9), "re_9_again", "succeeded", at)))
 	hint := refundObject(refund(1), "re_8", "succeeded", at)
 	delete(hint, "charge")
 	h.post2(h.event("evt_hint", "refund.created", hint))

@@ -72,7 +72,7 @@ func (p *pass) remain(ctx context.Context, list []ledger.Reading) error {
 }
 
 // learn stores an answer that no operation was asked for, and concludes the operations
-// that its effects name. What cannot be stored it gives, and puts on the shelf: the lists
+// that its effects name, and those that waited for an effect that is not there. What cannot be stored it gives, and puts on the shelf: the lists
 // that showed it answer for operations too.
 func (p *pass) learn(ctx context.Context, answer sources.Answer) (lacking []recon.Effect, err error) {
 	t := teller{
@@ -97,7 +97,11 @@ func (p *pass) learn(ctx context.Context, answer sources.Answer) (lacking []reco
 	if err != nil {
 		return nil, err
 	}
-	done, err := t.conclude(ctx, ids, answer.Looks, now)
+	seekers, err := p.seekers(ctx, answer.Looks)
+	if err != nil {
+		return nil, err
+	}
+	done, err := t.conclude(ctx, append(ids, seekers...), answer.Looks, now)
 	if err != nil {
 		return nil, err
 	}
@@ -112,6 +116,25 @@ func (p *pass) learn(ctx context.Context, answer sources.Answer) (lacking []reco
 		*p.class(j.Decision)++
 	}
 	return lacking, p.step("learn")
+}
+
+// seekers are the operations that know by its id what was not found by it: what is stored beside
+// it is all that they have.
+func (p *pass) seekers(ctx context.Context, looks []recon.Look) ([]recon.OperationID, error) {
+	var gone []recon.Effect
+	for _, l := range looks {
+		if l.Method == recon.ByID && l.Outcome == recon.Absent {
+			gone = append(gone, recon.Effect{ID: l.EffectID})
+		}
+	}
+	if len(gone) == 0 {
+		return nil, nil
+	}
+	ids, err := p.Ledger.Named(ctx, gone)
+	if err != nil {
+		return nil, fmt.Errorf("find the operations that know what is not there: %w", err)
+	}
+	return ids, nil
 }
 
 // sortReadings says which readings an answer answers: none of whose object the ledger lacks

@@ -19,6 +19,8 @@ type Conclusions interface {
 	Cases(ctx context.Context, ids []recon.OperationID) ([]recon.Case, error)
 	Record(ctx context.Context, b ledger.Batch) (ledger.Recorded, error)
 	CheckNow(ctx context.Context, ids []recon.OperationID, now time.Time) error
+	Wake(ctx context.Context, ids []recon.OperationID, now time.Time) error
+	WantReadings(ctx context.Context, list []ledger.Reading, now time.Time) error
 }
 
 // onEffects are the rules whose conclusion rests on the effects that are there, whoever
@@ -45,7 +47,7 @@ type teller struct {
 // concluded is what became of the operations that were judged.
 type concluded struct {
 	matched map[recon.EffectIdentity]bool // effects that belong to an operation
-	left    []recon.Case                  // open, and only asking tells more
+	left    []recon.Case                  // only asking tells more
 	changed []judged                      // recorded
 	opened  map[recon.FindingKind]int
 }
@@ -75,7 +77,7 @@ func concerned(ctx context.Context, l Conclusions, effects []recon.Effect) ([]re
 }
 
 // conclude judges operations by what is stored of their effects, and by the looks that
-// told of them just now, and records what follows. What cannot be concluded is made due.
+// told of them just now, and records what follows. What cannot be concluded is left to asking.
 func (t *teller) conclude(ctx context.Context, ids []recon.OperationID, looks []recon.Look, now time.Time) (concluded, error) {
 	out := concluded{matched: map[recon.EffectIdentity]bool{}, opened: map[recon.FindingKind]int{}}
 	for piece := range slices.Chunk(ids, defaultBatch) {
@@ -168,19 +170,22 @@ func belonging(c recon.Case) (mine []recon.EffectIdentity, doubt bool) {
 }
 
 // evidence gives the looks that told of an operation's effects just now, else that they
-// are stored.
+// are stored, and those that asked for the one that it knows and may have told that it is not
+// there.
 func evidence(c recon.Case, mine []recon.EffectIdentity, looks []recon.Look, now time.Time) ([]recon.Look, error) {
 	var list []recon.Look
+	told := false
 	for _, l := range looks {
-		if slices.ContainsFunc(l.Found, func(id recon.EffectIdentity) bool { return slices.Contains(mine, id) }) {
-			list = append(list, l)
+		saw := slices.ContainsFunc(l.Found, func(id recon.EffectIdentity) bool { return slices.Contains(mine, id) })
+		if saw || l.EffectID != "" && l.Covers(c.Operation, c.Policy.Effect) {
+			list, told = append(list, l), told || saw
 		}
 	}
-	if len(list) > 0 {
+	if told {
 		return list, nil
 	}
 	look, err := storedLook(c, now)
-	return []recon.Look{look}, err
+	return append(list, look), err
 }
 
 // decision judges one case by the looks that it has. Where nothing changes its state
@@ -237,18 +242,51 @@ func (t *teller) record(ctx context.Context, v verdicts, now time.Time, out *con
 	return recorded.Lost, nil
 }
 
-// leave makes open operations due that only asking can tell more of.
+// leave sees to it that what only asking can tell more of is asked for: open operations by the
+// next sweep. Of closed ones these are those that know an effect that nobody has seen, so that
+// what was seen may be a second one. That effect is read by the next sweep where its id is
+// enough, and whatever that tells, the next re-verification asks with all that is known.
 func (t *teller) leave(ctx context.Context, left []recon.Case, now time.Time, out *concluded) error {
-	var ids []recon.OperationID
+	var open, closed []recon.OperationID
+	var known []ledger.Reading
 	for _, c := range left {
-		if c.Operation.State.Open() {
-			ids, out.left = append(ids, c.Operation.ID), append(out.left, c)
+		switch o := &c.Operation; {
+		case o.State.Open():
+			open, out.left = append(open, o.ID), append(out.left, c)
+		case unseen(c):
+			closed = append(closed, o.ID)
+			if sheet, ok := t.sheet(o.Source); ok && readable(sheet, o) {
+				known, out.left = append(known, ledger.Reading{
+					Source: o.Source, Kind: c.Policy.Effect, Account: o.Account, Mode: o.Mode, EffectID: o.EffectID, From: o.FirstPossible(),
+				}), append(out.left, c)
+			}
 		}
 	}
-	if err := t.ledger.CheckNow(ctx, ids, now); err != nil {
-		return fmt.Errorf("leave %d operations to the next sweep: %w", len(ids), err)
+	if err := t.ledger.CheckNow(ctx, open, now); err != nil {
+		return fmt.Errorf("leave %d operations to the next sweep: %w", len(open), err)
+	}
+	if err := t.ledger.Wake(ctx, closed, now); err != nil {
+		return fmt.Errorf("leave %d operations to the next re-verification: %w", len(closed), err)
+	}
+	if err := t.ledger.WantReadings(ctx, known, now); err != nil {
+		return fmt.Errorf("leave %d known effects to the next sweep: %w", len(known), err)
 	}
 	return nil
+}
+
+// unseen reports whether an operation knows an effect that the ledger does not have, and none of
+// its looks just asked for.
+func unseen(c recon.Case) bool {
+	id := c.Operation.EffectID
+	return id != "" &&
+		!slices.ContainsFunc(c.Effects, func(e recon.Effect) bool { return e.ID == id }) &&
+		!slices.ContainsFunc(c.Looks, func(l recon.Look) bool { return l.EffectID == id })
+}
+
+// readable reports whether a source can be asked for an operation's effect by its id alone.
+func readable(sheet recon.Sheet, o *recon.Operation) bool {
+	_, can := sheet.Ability(recon.ByID)
+	return can && o.Account != ""
 }
 
 // store saves what was shown of effects, with the looks that are its evidence. The ledger

@@ -156,7 +156,8 @@ func TestAnIntakeThatBreaksOffAnywhereEndsInTheSameLedger(t *testing.T) {
 	}.Everywhere(t)
 }
 
-// An effect that is in doubt is read at the provider, and the sweep concludes from that.
+// An effect that is in doubt is read at the provider, as is one that a closed operation knows and
+// nobody has seen, and the sweep concludes from that.
 func TestAReadingThatBreaksOffAnywhereIsDoneAgain(t *testing.T) {
 	t.Parallel()
 	breaker.Experiment[*hooked]{
@@ -170,7 +171,12 @@ func TestAReadingThatBreaksOffAnywhereIsDoneAgain(t *testing.T) {
 			if err := h.stripe.TurnRefund(r, stripetest.Turn{Status: "failed", Reason: "declined"}); err != nil {
 				t.Fatal(err)
 			}
-			h.exec(`UPDATE reconciler.effects SET needs_read = true`)
+			twice := refund(2)
+			h.done(twice, h.happen(twice, "key-1").ID)
+			again := h.happen(twice, "key-2")
+			h.post2(h.event("evt_2", "refund.created", refundObject(twice, again.ID, "succeeded", again.Created)))
+			h.take()
+			h.exec(`UPDATE reconciler.effects SET needs_read = true WHERE id = $1`, r.ID)
 			h.pass(time.Minute)
 			h.begins()
 			return h
@@ -189,6 +195,9 @@ func TestAReadingThatBreaksOffAnywhereIsDoneAgain(t *testing.T) {
 			h.over()
 			h.run()
 			h.wantState(refund(1), recon.ManualReview)
+			if found := h.findings(recon.FindDuplicate); len(found) != 1 {
+				h.Errorf("told as duplicate: %+v", found)
+			}
 		},
 		Said: func(h *hooked) []string {
 			return h.left(pgtest.Exception{Table: "checks", Columns: []string{"looks"}, Why: "counts the tries"})

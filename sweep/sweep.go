@@ -46,7 +46,6 @@ type Ledger interface {
 // Readings keeps what a sweep reads for its own sake.
 type Readings interface {
 	Readings(ctx context.Context, source recon.SourceName, now time.Time, limit int) ([]ledger.Reading, error)
-	WantReadings(ctx context.Context, list []ledger.Reading, now time.Time) error
 	FinishReadings(ctx context.Context, r ledger.Read, now time.Time) error
 }
 

@@ -6,6 +6,10 @@ var asking = []mutant{
 		`l.Method == recon.ByList && l.Outcome != recon.Blind && l.Complete &&`, `l.Method == recon.ByList &&`, "sweep", "ListThatFailed"},
 	{"sweep: what a list showed before it broke off is forgotten", "sweep/judge.go",
 		`for _, l := range seers[m.Effect] {`, `for _, l := range seers[m.Effect][:0] {`, "sweep", "ShowedBeforeItFailed"},
+	{"intake: a known effect is sought no sooner than others", "sweep/intake_tell.go",
+		`		case unseen(c):
+`, `		case unseen(c) && false:
+`, "sweep", "AKnownEffectThatNobody"},
 	{"sweep: a list answers before its lag is over", "sweep/ask.go",
 		`l.Covers(c.Operation, c.Policy.Effect) && l.At.After(seen)`, `l.Covers(c.Operation, c.Policy.Effect) && !seen.IsZero()`, "sweep", "CouldShow"},
 	{"sweep: a list answers for a known effect", "sweep/ask.go",
