@@ -125,6 +125,12 @@ func (c *Cluster) ServerArgs() []string {
 	return args
 }
 
+// keepMemory lets a server whose data may be lost keep the memory that a statement needed for
+// the next one. To give it back to the system and to ask for it anew is, for statements as
+// small as those of tests, a seventh of all that they cost. Other libraries than glibc know
+// nothing of it.
+const keepMemory = "GLIBC_TUNABLES=glibc.malloc.top_pad=4194304:glibc.malloc.trim_threshold=67108864:glibc.malloc.mmap_threshold=33554432"
+
 // Command is a program of the cluster's installation, to be run as the cluster's user in
 // the cluster's folder, without the PG* variables of whoever started us. It dies with
 // the thread that starts it (Linux).
@@ -132,6 +138,9 @@ func (c *Cluster) Command(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(filepath.Join(c.bin, name), args...)
 	cmd.Dir = c.dir
 	cmd.Env = programEnv()
+	if c.throwaway {
+		cmd.Env = append(cmd.Env, keepMemory)
+	}
 	cmd.SysProcAttr = c.account.attributes(syscall.SIGKILL)
 	return cmd
 }

@@ -28,6 +28,7 @@ type routine struct {
 	dying    map[room]ending              // how the next processes die
 	in       room                         // which part of the product is at work
 	said     int                          // what people said by the command line
+	again    bool                         // a reading of events broke off, and its next hour is on the agenda
 }
 
 type tick struct {
@@ -255,11 +256,15 @@ func (w *World) night(ctx context.Context) error {
 // may be past what the provider lists.
 func (w *World) recoverTold(ctx context.Context) error {
 	read, err := w.recovery(w.told)(ctx, w.clock.Now)
-	again := w.clock.Now().Add(time.Hour)
-	if err != nil || !brokeOff(read) || again.After(w.over()) {
+	next := w.clock.Now().Add(time.Hour)
+	if err != nil || !brokeOff(read) || w.again || next.After(w.over()) {
 		return err
 	}
-	w.agenda.Plan(again, func() error { return w.recoverTold(ctx) })
+	w.again = true
+	w.agenda.Plan(next, func() error {
+		w.again = false
+		return w.recoverTold(ctx)
+	})
 	return nil
 }
 

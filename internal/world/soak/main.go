@@ -33,6 +33,9 @@ import (
 // template is the database that every world gets a copy of.
 const template = "template_world"
 
+// start is when the worlds begin.
+var start = time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)
+
 // simulation is the name by which a fault of the simulation itself is told.
 const simulation = "the simulation"
 
@@ -132,7 +135,7 @@ func (r *runner) all(ctx context.Context) error {
 	if err := migrations.Up(ctx, url); err != nil {
 		return err
 	}
-	if err := migrations.SimulateTime(ctx, url, time.Date(2026, 3, 2, 8, 0, 0, 0, time.UTC)); err != nil {
+	if err := migrations.SimulateTime(ctx, url, start); err != nil {
 		return err
 	}
 	if err := r.hurry(ctx); err != nil {
@@ -146,25 +149,54 @@ func (r *runner) all(ctx context.Context) error {
 	return group.Wait()
 }
 
-// hurry suits the database to worlds whose months pass in seconds. It looks after its
-// statistics every second, which to a world is what every minute is to a company, and plans
-// a statement once for each connection: planning anew for every call would be a tenth of all.
+// hurry suits the database to worlds whose months pass in seconds. A statement is planned once
+// for each connection: to plan it anew for every call would be a tenth of all. It is planned with
+// what is known of a ledger that has grown, as a company's is after its first day: an empty
+// world's statements would read whole tables until somebody looked after its statistics, and be
+// planned again whenever somebody did.
 func (r *runner) hurry(ctx context.Context) error {
-	conn, err := pgx.Connect(ctx, r.server.URL("postgres"))
+	url := r.server.URL(template)
+	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		return err
 	}
 	defer conn.Close(ctx)
-	for _, statement := range []string{
-		"ALTER SYSTEM SET autovacuum_naptime = '1s'", "ALTER SYSTEM SET plan_cache_mode = force_generic_plan", "ALTER SYSTEM SET jit = off",
-		"SELECT pg_reload_conf()",
-	} {
-		if _, err := conn.Exec(ctx, statement); err != nil {
-			return err
+	do := func(statements ...string) error {
+		for _, statement := range statements {
+			if _, err := conn.Exec(ctx, statement); err != nil {
+				return err
+			}
 		}
+		return nil
 	}
-	return nil
+	if err := do("ALTER SYSTEM SET autovacuum_naptime = '1s'", "ALTER SYSTEM SET jit = off",
+		"ALTER SYSTEM SET plan_cache_mode = force_generic_plan", "SELECT pg_reload_conf()"); err != nil {
+		return err
+	}
+	if _, err := large.Run(ctx, large.Draw(lesson, 300), url); err != nil {
+		return fmt.Errorf("the world that teaches the database what a ledger is like: %w", err)
+	}
+	if err := do("ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()", "ANALYZE", forgetSQL); err != nil {
+		return err
+	}
+	return migrations.SimulateTime(ctx, url, start)
 }
+
+// lesson is the seed of the world that teaches the database what a ledger is like. It counts
+// nowhere.
+const lesson = 1 << 40
+
+// forgetSQL empties a ledger. What is known of it stays.
+const forgetSQL = `
+DO $$
+DECLARE
+	tables text;
+BEGIN
+	SET LOCAL session_replication_role = replica;
+	SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') INTO tables
+	FROM pg_tables WHERE schemaname = 'reconciler' AND tablename <> 'schema_version';
+	EXECUTE 'TRUNCATE ' || tables || ' RESTART IDENTITY';
+END $$`
 
 // one lives through one world, and makes it small where it goes wrong.
 func (r *runner) one(ctx context.Context, seed uint64) error {
