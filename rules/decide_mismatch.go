@@ -11,8 +11,8 @@ import (
 // mismatch: there are live effects of the operation, and each differs from what was
 // asked. Something happened; only a person can say whether it is good enough.
 //
-// That the record names another effect is none while nobody has looked for that one: it may be
-// there, and what is seen a second one.
+// None is told while the record names another effect that nobody has looked for: it may be
+// there, and what is seen a second one, however it differs.
 var mismatch = rule{"mismatch", func(v *view) (conclusion, bool) {
 	if len(v.live) == 0 || len(v.equal) > 0 || v.leased || v.unsought() {
 		return conclusion{}, false
@@ -23,20 +23,6 @@ var mismatch = rule{"mismatch", func(v *view) (conclusion, bool) {
 	}
 	return conclusion{to: v.toReview(), reason: f.Reason, findings: []recon.Finding{f}}, true
 }}
-
-// unsought reports whether all that differs is which effect it is, while the source has not been
-// asked for the one that the operation knows and could be.
-func (v *view) unsought() bool {
-	if v.heard || len(v.c.Sheet.Abilities) == 0 || len(v.live) == 0 || v.knowsEffect() {
-		return false
-	}
-	for _, p := range v.live {
-		if len(p.match.Differences) != 1 || p.match.Differences[0].Field != "effect_id" {
-			return false
-		}
-	}
-	return true
-}
 
 func (v *view) mismatchFinding() recon.Finding {
 	var texts []string

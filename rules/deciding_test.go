@@ -108,28 +108,152 @@ func TestB01_LostAnswerOfAFailedOperationIsCorrected(t *testing.T) {
 	}
 }
 
+// knowing is an operation that succeeded with re_known, as its sender said, and what was seen
+// of it since.
+func knowing(effects ...recon.Effect) *builder {
+	b := lost().state(recon.Succeeded).op(func(o *recon.Operation) { o.EffectID = "re_known" }).effects(effects...)
+	b.c.Looks = nil
+	return b
+}
+
+// told is an event of an effect.
+func told(e recon.Effect) recon.Look {
+	l := listed(late, e)
+	l.ID, l.Method, l.Parent = "event", recon.ByEvent, ""
+	return l
+}
+
+// askedByID is a look for one effect by its id.
+func askedByID(id string, at time.Time, found ...recon.Effect) recon.Look {
+	l := listed(at, found...)
+	l.ID, l.Method, l.Parent, l.EffectID = "by-id-"+id, recon.ByID, "", id
+	return l
+}
+
+func blindOf(l recon.Look) recon.Look {
+	l.ID += "-blind"
+	l.Outcome, l.Complete, l.Fault, l.Found = recon.Blind, false, "unavailable", nil
+	return l
+}
+
+// fileOnly is a source of which only export files tell, fileLook what it says when it is asked.
+func fileOnly(s *recon.Sheet) {
+	s.Webhooks, s.Abilities = false, []recon.Ability{{Method: recon.ByFile, Consistency: recon.Strong, Lag: hours(24)}}
+}
+
+func fileLook() recon.Look {
+	l := blindAt(late)
+	l.Method, l.Parent, l.Fault = recon.ByFile, "", "unsupported"
+	return l
+}
+
+// without leaves methods out of the sheet.
+func without(methods ...recon.Method) func(*recon.Sheet) {
+	return func(s *recon.Sheet) {
+		s.Abilities = slices.DeleteFunc(slices.Clone(s.Abilities), func(a recon.Ability) bool { return slices.Contains(methods, a.Method) })
+	}
+}
+
 // An event of a second effect may come before anybody saw the first one, which the sender named.
 func TestAnotherEffectThanTheOneKnownWaitsUntilThatIsSought(t *testing.T) {
 	t.Parallel()
 	other := refund("re_other")
-	known := func() *builder {
-		b := lost().state(recon.Succeeded).op(func(o *recon.Operation) { o.EffectID = "re_known" }).effects(other)
-		b.c.Looks = nil
-		return b
+	otherKey := refund("re_other", func(e *recon.Effect) { e.Key = "k-second" })
+	recent := listed(late, other)
+	recent.Parent, recent.Window = "", recon.Window{From: late.Add(-2 * time.Minute), To: late}
+	brokenOff := listed(late, other)
+	brokenOff.Complete = false
+	elsewhere := blindOf(askedByID("re_known", late))
+	elsewhere.Account = "acct_2"
+	nowhere := func(o *recon.Operation) { o.Account = "" }
+	otherKinds := func(s *recon.Sheet) {
+		s.Abilities = []recon.Ability{{Method: recon.ByList, Consistency: recon.Strong, Kinds: []string{"payout"}}}
 	}
-	event := recon.Look{ID: "event", Source: "stripe-main", Method: recon.ByEvent, Outcome: recon.Found, Kind: "refund", Account: "acct_1", Mode: "live", At: late, Complete: true, Found: []recon.EffectIdentity{other.Identity()}}
-	d := known().looks(event).decide(late)
-	demand(t, d, wants{rule: "wait", to: recon.Succeeded})
-	if d.Check.Next.After(late.Add(time.Minute)) {
-		t.Errorf("the one that is known is sought at %s, and it is %s", d.Check.Next, late)
+	waits := wants{rule: "wait", to: recon.Succeeded}
+	mismatch := wants{"mismatch", recon.ManualReview, "", kinds(recon.FindMismatch)}
+	for name, tt := range map[string]struct {
+		b    *builder
+		want wants
+	}{
+		"an event asks nobody":                            {knowing(other).looks(told(other)), waits},
+		"nor does one of an effect under another key":     {knowing(otherKey).looks(told(otherKey)), waits},
+		"nor does one of an effect of another amount":     {knowing(refund("re_other", amount(42))).looks(told(other)), waits},
+		"a source that is away has not answered":          {knowing(other).looks(told(other), blindAt(late)), waits},
+		"a list of the last minutes shows none older":     {knowing(other).looks(recent), waits},
+		"nor does it where the id could not be asked for": {knowing(other).looks(recent, blindOf(askedByID("re_known", late))), waits},
+		"a list that broke off may show it further on":    {knowing(other).looks(brokenOff), waits},
+		"another id that is read is another effect":       {knowing(other).looks(askedByID("re_other", late, other)), waits},
+		"a filter on our reference reads no ids":          {knowing(other).sheet(byReference).looks(referred(late, other)), waits},
+		"one account of two is not both":                  {knowing(other).op(nowhere).looks(askedByID("re_known", late), elsewhere), waits},
+		"within the lag it may not be shown yet":          {knowing(other).looks(askedByID("re_known", sent.Add(20*time.Second))), waits},
+
+		"its id was asked for":                        {knowing(other).looks(told(other), askedByID("re_known", late)), mismatch},
+		"in each account":                             {knowing(other).op(nowhere).looks(askedByID("re_known", late)), mismatch},
+		"a complete list of its parent lacks it":      {knowing(other).looks(listed(late, other)), mismatch},
+		"what differs besides stays a mismatch":       {knowing(otherKey).looks(askedByID("re_known", late)), mismatch},
+		"without ids our reference answers for it":    {knowing(other).sheet(without(recon.ByID)).sheet(byReference).looks(referred(late, other)), mismatch},
+		"without ids or account any answer does":      {knowing(other).op(nowhere).sheet(without(recon.ByID)).looks(recent), mismatch},
+		"nobody can be asked":                         {knowing(other).sheet(func(s *recon.Sheet) { s.Abilities = nil }).looks(told(other)), mismatch},
+		"nor where only files tell":                   {knowing(other).sheet(fileOnly).looks(fileLook()), mismatch},
+		"nor where it can be asked for other kinds":   {knowing(other).sheet(otherKinds).looks(told(other)), mismatch},
+		"it is there too":                             {knowing(other, refund("re_known")).looks(told(other), askedByID("re_known", late, refund("re_known"))), wants{"duplicate", recon.Succeeded, "", kinds(recon.FindDuplicate)}},
+		"it is there, and the other under other keys": {knowing(otherKey, refund("re_known")).looks(told(otherKey)), wants{"duplicate", recon.Succeeded, "", kinds(recon.FindDuplicate)}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := tt.b.decide(late)
+			demand(t, d, tt.want)
+			if soon := late.Add(time.Minute); tt.want.rule == "wait" && d.Check.Next.After(soon) {
+				t.Errorf("the one that is known is sought at %s, and it is %s", d.Check.Next, late)
+			}
+		})
 	}
-	demand(t, known().looks(event, blindAt(late)).decide(late), wants{rule: "wait", to: recon.Succeeded})
-	byID := listed(late)
-	byID.Method, byID.Parent, byID.EffectID = recon.ByID, "", "re_known"
-	demand(t, known().looks(event, byID).decide(late), wants{"mismatch", recon.ManualReview, "", kinds(recon.FindMismatch)})
-	demand(t, known().effects(other, refund("re_known")).looks(event, byID).decide(late), wants{"duplicate", recon.Succeeded, "", kinds(recon.FindDuplicate)})
-	nobody := known().looks(event).sheet(func(s *recon.Sheet) { s.Abilities = nil })
-	demand(t, nobody.decide(late), wants{"mismatch", recon.ManualReview, "", kinds(recon.FindMismatch)})
+}
+
+// A source may answer, and never for the one effect: its key may not read single objects, or
+// nothing was sent that could be asked for. One that is away says nothing, however often.
+func TestWhatIsSeenIsToldAtLastWhereTheKnownIsNeverAnsweredFor(t *testing.T) {
+	t.Parallel()
+	other := refund("re_other")
+	unaskable := blindAt(late)
+	unaskable.Fault = "unsupported"
+	for name, tt := range map[string]struct {
+		look recon.Look
+		told bool
+	}{
+		"its id cannot be read":     {blindOf(askedByID("re_known", late)), true},
+		"nothing can be asked for":  {unaskable, true},
+		"the source is never there": {blindAt(late), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, now := knowing(other), late
+			seen := listed(late, other)
+			var last recon.Decision
+			for now.Before(late.Add(6*time.Hour)) && last.To != recon.ManualReview {
+				b.c.Looks = []recon.Look{tt.look}
+				if name == "its id cannot be read" {
+					b.looks(seen)
+				}
+				last = b.decide(now)
+				b.c.Check, now = last.Check, last.Check.Next
+			}
+			if got := last.To == recon.ManualReview; got != tt.told {
+				t.Fatalf("told %v, want %v: %s", got, tt.told, last.Reason)
+			}
+			if !tt.told {
+				return
+			}
+			if passed := now.Sub(late); passed < 3*time.Hour {
+				t.Errorf("told %s after the first try", passed)
+			}
+			// What people know of is neither taken back nor asked for every few minutes.
+			b.state(recon.ManualReview).open(last.Findings...).looks(seen)
+			if d := b.decide(now); len(d.Ends) > 0 || d.Check.Next.Before(now.Add(24*time.Hour)) {
+				t.Errorf("ends %v, next look %s after", d.Ends, d.Check.Next.Sub(now))
+			}
+		})
+	}
 }
 
 // What a list showed before it broke off was seen by it.

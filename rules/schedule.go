@@ -29,12 +29,13 @@ func (v *view) plan(said conclusion) recon.Check {
 	k := v.c.Check
 	k.Absence, k.Failures = v.absence, 0
 	from, to := v.state(), said.to
+	again := v.again(to)
 	switch {
+	case again:
+		k.Blinds++
 	case v.heard:
 		k.Looks++
 		k.Blinds = 0
-	case v.blind && from == to:
-		k.Blinds++
 	}
 	if from == recon.Pending && to == recon.Unknown {
 		k.Absence = recon.Absence{} // what was not there before a release proves nothing now
@@ -42,7 +43,7 @@ func (v *view) plan(said conclusion) recon.Check {
 	switch {
 	case !to.Open():
 		return v.planClosed(k, to)
-	case v.blind && from == to:
+	case again:
 		k.Next = v.now.Add(backoff(k.Blinds))
 	case said.release:
 		k.Next = v.now.Add(v.c.Policy.StalePending.Std())
@@ -54,6 +55,12 @@ func (v *view) plan(said conclusion) recon.Check {
 	k.Rung = 0
 	v.lookBeforeExpiry(&k, to)
 	return k
+}
+
+// again reports whether the next look is to come soon because this pass brought nothing: no
+// answer at all, or none for the effect on which all depends.
+func (v *view) again(to recon.State) bool {
+	return v.state() == to && (v.blind || v.heard && !v.leased && v.unsought())
 }
 
 func backoff(blinds int) time.Duration {
@@ -119,7 +126,7 @@ func (v *view) planClosed(k recon.Check, to recon.State) recon.Check {
 	switch {
 	case v.state() != to:
 		closed, k.Rung, k.Absence = v.now, 0, recon.Absence{}
-	case v.blind && v.state() == to:
+	case v.again(to):
 		k.Next = v.now.Add(backoff(k.Blinds))
 		return k
 	case !v.heard && k.Next.After(v.now):

@@ -3,6 +3,7 @@ package sweep
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -558,5 +559,44 @@ func TestWhatIsReadForItsOwnSakePassesNoLimitEither(t *testing.T) {
 	}
 	if left := h.rows(`SELECT effect_id FROM reconciler.wanted`); len(left) != 0 {
 		t.Errorf("still to be read: %v", left)
+	}
+}
+
+// second is of an operation that its sender ended as succeeded, naming an effect that is at the
+// provider and that nobody has seen: another effect that bears the operation's reference.
+func (h *hooked) second(i intent) stripetest.Refund {
+	h.Helper()
+	h.open(i)
+	token, key := h.claim(i)
+	h.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": "succeeded", "effect_id": h.happen(i, key).ID})
+	h.pass(time.Minute)
+	second := h.happen(i, "k-second")
+	h.wantState(i, recon.Succeeded)
+	return second
+}
+
+func TestASecondEffectIsNoMismatchBeforeTheKnownIsSought(t *testing.T) {
+	t.Parallel()
+	for name, told := range map[string]func(h *hooked, object map[string]any) string{
+		"it is read by its own id": func(h *hooked, object map[string]any) string {
+			delete(object, "charge")
+			return h.event("evt_1", "refund.created", object)
+		},
+		"it was made under another key": func(h *hooked, object map[string]any) string {
+			return strings.Replace(h.event("evt_1", "refund.created", object), `"idempotency_key":null`, `"idempotency_key":"k-second"`, 1)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			h.down = true
+			i := refund(1)
+			second := h.second(i)
+			h.post2(told(h, refundObject(i, second.ID, "succeeded", h.now())))
+			h.take()
+			h.run()
+			h.wantState(i, recon.Succeeded)
+			h.wantKinds()
+		})
 	}
 }

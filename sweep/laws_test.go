@@ -12,6 +12,7 @@ import (
 
 	"github.com/seed-1c4f4dc2/reconciler/ledger"
 	"github.com/seed-1c4f4dc2/reconciler/recon"
+	"github.com/seed-1c4f4dc2/reconciler/sources/files"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe"
 	"github.com/seed-1c4f4dc2/reconciler/sources/stripe/stripetest"
 )
@@ -522,5 +523,70 @@ func TestAnEndedContextGivesThePlaceBack(t *testing.T) {
 	s.sweep.after = nil
 	if out := s.run(); out.Claimed != 1 {
 		t.Errorf("outcome %+v", out)
+	}
+}
+
+// oneRow is a file of one effect.
+type oneRow struct {
+	effect recon.Effect
+	given  bool
+}
+
+func (f *oneRow) Next(line *ledger.EffectLine) bool {
+	given := f.given
+	f.given, *line = true, ledger.EffectLine{Line: 2, Effect: f.effect}
+	return !given
+}
+
+func (f *oneRow) Err() error { return nil }
+
+// A bank's answer named PAY-1; its statement shows the transfer by our reference under another
+// id. Nobody can be asked for PAY-1: a complete statement is all that there will ever be.
+func TestAStatementThatNamesAnotherEffectIsAMismatch(t *testing.T) {
+	t.Parallel()
+	for class, state := range map[string]recon.State{"accepted": recon.Unknown, "succeeded": recon.Succeeded} {
+		t.Run(class, func(t *testing.T) {
+			t.Parallel()
+			bank, err := files.New(testSource, files.Settings{
+				System: "bank", Account: testAccount, Mode: "live", Format: "own", Kind: "refund", Unit: "minor", Currency: "EUR", Zone: "UTC",
+				Lag: recon.Duration(24 * time.Hour), Columns: files.Columns{ID: "id", CreatedAt: "at", Amount: "amount", Reference: "reference"},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			s := newStand(t, func(p *recon.Policy) {
+				sheet := bank.Sheet()
+				p.System, p.Accounts, p.Marker, p.KeyLifetime, p.RepeatAnswer = sheet.System, sheet.Accounts, sheet.Marker, sheet.KeyLifetime, sheet.RepeatAnswer
+			})
+			s.sweep.Source = bank
+			i := refund(1)
+			s.open(i)
+			token, _ := s.claim(i)
+			s.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": class, "effect_id": "PAY-1"})
+			s.wantState(i, state)
+			sentAt := s.now()
+			s.pass(3 * 24 * time.Hour)
+			if _, err := s.ledger.ImportEffects(t.Context(), ledger.EffectImport{
+				Source: testSource, System: "bank", Name: "statement.csv", Sources: []recon.SourceName{testSource}, Now: s.now(),
+				File: &oneRow{effect: recon.Effect{
+					ID: "STMT-77", Source: testSource, System: "bank", Kind: "refund", Status: recon.Completed, Reference: i.id,
+					Money: recon.Money{Minor: i.amount, Currency: "EUR"}, Account: testAccount, Mode: "live", CreatedAt: sentAt,
+				}},
+				Complete: ledger.Completeness{
+					Window: recon.Window{From: sentAt.Add(-24 * time.Hour), To: sentAt.Add(48 * time.Hour)},
+					Places: []ledger.Place{{Kind: "refund", Account: testAccount, Mode: "live"}},
+				},
+			}); err != nil {
+				t.Fatal(err)
+			}
+			s.run()
+			if _, err := s.sweep.Reverify(t.Context(), Options{Now: s.now}); err != nil {
+				t.Fatal(err)
+			}
+			s.wantState(i, recon.ManualReview)
+			if len(s.findings(recon.FindMismatch)) != 1 {
+				t.Errorf("findings are %+v", s.findings())
+			}
+		})
 	}
 }

@@ -8,6 +8,14 @@ var judging = []mutant{
 		`d.LookIDs = v.lookIDs(d)`, `_ = v.lookIDs(d)`, "internal/world/soak", "AFewWorlds"},
 	{"judge: a second effect is a mismatch before the first is sought", "rules/decide_mismatch.go",
 		`v.leased || v.unsought()`, `v.leased`, "rules", ""},
+	{"judge: a list of the last minutes answers for what is older", "rules/sought.go",
+		`return covers && l.Complete && v.covered(l, a)`, `return l.Complete`, "rules", ""},
+	{"judge: one account that answers answers for both", "rules/sought.go",
+		`return shown && !blind ||`, `return shown ||`, "rules", ""},
+	{"judge: what can never be asked for is waited for", "rules/sought.go",
+		`|| answers && v.c.Check.Blinds >= patience`, ``, "rules", ""},
+	{"judge: a source that is away has been patient enough", "rules/sought.go",
+		`|| answers && v.c.Check.Blinds`, `|| v.c.Check.Blinds`, "rules", ""},
 	{"judge: what a list showed before it broke off names no look", "rules/view.go",
 		`saw || len(v.linked) == 0 && l.Outcome != recon.Blind`, `l.Outcome != recon.Blind && (saw || len(v.linked) == 0)`, "rules", ""},
 	{"judge: the first look that counts gives up", "rules/decide_give_up.go",
@@ -98,10 +106,12 @@ var judging = []mutant{
 // stands across operations.
 var planning = []mutant{
 	{"plan: a blind look uses a rung", "rules/schedule.go",
-		`case v.blind && from == to:
+		`case again:
 		k.Next = v.now.Add(backoff(k.Blinds))`,
-		`case v.blind && from == to:
+		`case again:
 		k.Next = v.rung(to)`, "rules", ""},
+	{"plan: an answer for something else uses a rung", "rules/schedule.go",
+		`(v.blind || v.heard && !v.leased && v.unsought())`, `v.blind`, "rules", ""},
 	{"plan: the look before the key's end comes after it", "rules/schedule.go",
 		`Add(-beforeExpiry)`, `Add(beforeExpiry)`, "rules", ""},
 	{"plan: the wait of a dead source never grows", "rules/schedule.go",
