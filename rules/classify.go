@@ -12,7 +12,7 @@ import (
 type Class string
 
 const (
-	ClassUnseen     Class = "unseen"     // part of the place where its effect could be was not seen
+	ClassUnseen     Class = "unseen"     // part of the place where its effect could be was not seen, or nobody looked for the one that it knows
 	ClassMismatch   Class = "mismatch"   // live effects, none equal
 	ClassDuplicate  Class = "duplicate"  // two or more live, one equal
 	ClassReversed   Class = "reversed"   // done, and nothing of it is left
@@ -23,7 +23,7 @@ const (
 	ClassMissing    Class = "missing"    // should have an effect, and a complete place has none
 	ClassNeverSent  Class = "never_sent" // pending for too long, and nothing was sent
 	ClassUnresolved Class = "unresolved" // unknown for too long
-	ClassNotYet     Class = "not_yet"    // young
+	ClassNotYet     Class = "not_yet"    // young, or what it knows is still to be looked for
 	ClassOrphan     Class = "orphan"     // an effect that no operation explains
 	ClassExplained  Class = "explained"  // follows from another effect
 	ClassNotOurs    Class = "not_ours"   // of an account, mode, creator or kind that is none of ours
@@ -98,6 +98,8 @@ func (v *view) class(place Place) Class {
 	switch {
 	case len(v.linked) == 0:
 		return v.classWithout(place)
+	case v.unsought():
+		return unsoughtClass(place)
 	case len(v.live) > 0 && len(v.equal) == 0:
 		return ClassMismatch
 	case v.copies > 1:
@@ -112,6 +114,15 @@ func (v *view) class(place Place) Class {
 		return ClassInFlight
 	}
 	return ClassFailed // failed effects only
+}
+
+// unsoughtClass classes an operation whose own effect nobody has looked for. What is seen of
+// it says too little yet, here as in a decision.
+func unsoughtClass(place Place) Class {
+	if place == PlaceUnseen {
+		return ClassUnseen
+	}
+	return ClassNotYet
 }
 
 // classWithout classes an operation without effects.
@@ -180,13 +191,15 @@ func (v *view) duplicates() []recon.Finding {
 
 // LinkedClass classes an effect that belongs to an operation: the operation's class,
 // but failed for a failed one unless all of it was reversed, and of a duplicate the
-// kept one is matched.
+// kept one is matched. That of an unseen one was seen, and what it is comes out later.
 func LinkedClass(j Judged, e recon.Effect) Class {
 	switch {
 	case e.Status == recon.EffectFailed && j.Class != ClassReversed:
 		return ClassFailed
 	case j.Class == ClassDuplicate && e.Identity() == j.Kept:
 		return ClassMatched
+	case j.Class == ClassUnseen:
+		return ClassNotYet
 	}
 	return j.Class
 }

@@ -28,6 +28,10 @@ func TestJudgeGivesTheFirstClassThatFits(t *testing.T) {
 		{"nothing, and the account is not known", lost().op(func(o *recon.Operation) { o.Account = "" }), rules.PlaceSeen, rules.ClassUnseen, 0},
 		{"an effect shows a place that was not seen whole", lost().effects(refund("re_1")), rules.PlaceUnseen, rules.ClassMatched, 0},
 		{"live, none equal", lost().effects(refund("re_1", amount(1))), rules.PlaceSeen, rules.ClassMismatch, 1},
+		{"another than the one it knows, for which nobody looked", knowing(refund("re_2")), rules.PlaceUnseen, rules.ClassUnseen, 0},
+		{"another than the one it knows, which is to be looked for", knowing(refund("re_2")), rules.PlaceSeen, rules.ClassNotYet, 0},
+		{"another than the one it knows, which is not there", knowing(refund("re_2")).looks(listed(late, refund("re_2"))), rules.PlaceSeen, rules.ClassMismatch, 1},
+		{"another than the one it knows, and there are only the files", knowing(refund("re_2")).sheet(func(s *recon.Sheet) { *s = recon.Sheet{} }), rules.PlaceSeen, rules.ClassMismatch, 1},
 		{"two live, none equal", lost().effects(refund("re_1", amount(1)), refund("re_2", amount(2))), rules.PlaceSeen, rules.ClassMismatch, 1},
 		{"two live, one equal", lost().effects(refund("re_1"), refund("re_2", amount(2))), rules.PlaceSeen, rules.ClassDuplicate, 1},
 		{"two live of a failed one", lost().state(recon.Failed).effects(refund("re_1"), refund("re_2")), rules.PlaceSeen, rules.ClassDuplicate, 2},
@@ -75,6 +79,7 @@ func TestLinkedEffectsHaveTheClassOfTheirOperation(t *testing.T) {
 	first, second, failed := refund("re_1"), refund("re_2", after(time.Minute)), refund("re_0", status(recon.EffectFailed))
 	duplicate := lost().effects(second, first, failed).judge(late, rules.PlaceSeen)
 	reversed := lost().state(recon.Succeeded).effects(failed).judge(late, rules.PlaceSeen)
+	unseen := knowing(first).judge(late, rules.PlaceUnseen)
 	for _, tt := range []struct {
 		name string
 		j    rules.Judged
@@ -85,6 +90,7 @@ func TestLinkedEffectsHaveTheClassOfTheirOperation(t *testing.T) {
 		{"the surplus one is the duplicate", duplicate, second, rules.ClassDuplicate},
 		{"a failed one is failed", duplicate, failed, rules.ClassFailed},
 		{"a failed one of a reversed operation is reversed", reversed, failed, rules.ClassReversed},
+		{"one of an unseen operation was seen", unseen, first, rules.ClassNotYet},
 	} {
 		if got := rules.LinkedClass(tt.j, tt.e); got != tt.want {
 			t.Errorf("%s: got %s", tt.name, got)

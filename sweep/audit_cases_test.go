@@ -470,3 +470,36 @@ func TestWhatAPersonSettledIsToldAgainOnlyWhenItChanges(t *testing.T) {
 		t.Errorf("the finding is %v", got)
 	}
 }
+
+// An event told of a second effect. An audit whose list breaks off has looked for the known one
+// no more than the event has; the next one sees that it is there, or is not.
+func TestAnAuditTellsWhatASecondEffectIsOnceItHasLookedForTheKnown(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		known string // the effect that the sender named; empty: the one that was made
+		kind  recon.FindingKind
+	}{"the known one is there": {"", recon.FindDuplicate}, "it is not": {"re_never", recon.FindMismatch}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			h.down = true
+			i := refund(1)
+			second := h.second(i, tt.known)
+			h.post2(h.event("evt_1", "refund.created", refundObject(i, second.ID, "succeeded", h.now())))
+			h.take()
+			h.pass(2 * time.Hour)
+			h.stripe.Script(stripetest.Fault{Path: "/v1/refunds", Times: stripetest.Always, Kind: stripetest.ServerError})
+			r := h.audit(recon.Window{})
+			if len(r.Unseen) == 0 {
+				t.Fatal("the list did not break off")
+			}
+			wantClasses(t, r, classes{rules.ClassUnseen: 1}, classes{rules.ClassNotYet: 1})
+			h.wantState(i, recon.Succeeded)
+			h.wantKinds()
+			h.stripe.ClearFaults()
+			h.pass(time.Hour)
+			h.audit(recon.Window{})
+			h.wantKinds(string(tt.kind))
+		})
+	}
+}

@@ -562,13 +562,17 @@ func TestWhatIsReadForItsOwnSakePassesNoLimitEither(t *testing.T) {
 	}
 }
 
-// second is of an operation that its sender ended as succeeded, naming an effect that is at the
-// provider and that nobody has seen: another effect that bears the operation's reference.
-func (h *hooked) second(i intent) stripetest.Refund {
+// second is of an operation that its sender ended as succeeded and whose own effect nobody has
+// seen: another one that bears the operation's reference. What the sender named is known; where
+// that is empty it is an effect that is at the provider.
+func (h *hooked) second(i intent, known string) stripetest.Refund {
 	h.Helper()
 	h.open(i)
 	token, key := h.claim(i)
-	h.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": "succeeded", "effect_id": h.happen(i, key).ID})
+	if known == "" {
+		known = h.happen(i, key).ID
+	}
+	h.call("finish_attempt", map[string]any{"operation_id": i.id, "token": token, "class": "succeeded", "effect_id": known})
 	h.pass(time.Minute)
 	second := h.happen(i, "k-second")
 	h.wantState(i, recon.Succeeded)
@@ -591,7 +595,7 @@ func TestASecondEffectIsNoMismatchBeforeTheKnownIsSought(t *testing.T) {
 			h := newHooked(t)
 			h.down = true
 			i := refund(1)
-			second := h.second(i)
+			second := h.second(i, "")
 			h.post2(told(h, refundObject(i, second.ID, "succeeded", h.now())))
 			h.take()
 			h.run()

@@ -121,6 +121,8 @@ var planning = []mutant{
 		`t := closed.Add(jitter(op.ID, k.Rung)); t.After(v.now)`, `t := closed.Add(jitter(op.ID, k.Rung)); t.After(v.now) && k.Rung == 0`, "rules", ""},
 	{"class: a place that was not seen holds nothing", "rules/classify.go",
 		`case place == PlaceUnseen || op.Account == "":`, `case op.Account == "":`, "rules", ""},
+	{"class: a mismatch before the known effect is sought", "rules/classify.go",
+		`case v.unsought():`, `case false:`, "rules", ""},
 	{"class: an unknown account holds nothing", "rules/classify.go",
 		`case place == PlaceUnseen || op.Account == "":`, `case place == PlaceUnseen:`, "rules", ""},
 	{"class: the grace of an orphan has the wrong sign", "rules/classify.go",
