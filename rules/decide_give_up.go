@@ -1,17 +1,14 @@
 package rules
 
-import (
-	"time"
+import "github.com/seed-1c4f4dc2/reconciler/recon"
 
-	"github.com/seed-1c4f4dc2/reconciler/recon"
-)
-
-// countingFor is how long a count of absence keeps an operation from being given up, from
-// its first look: what is that old is looked at once a day, so as many days as looks are
-// asked for, and one more than they are to be spread over.
-func (v *view) countingFor() time.Duration {
-	p := v.c.Policy.Absence
-	return max(time.Duration(p.Looks)*day, p.Over.Std()+day)
+// counting reports whether a count of absence goes on: this pass brought a look that counts
+// anew, or the last one is not a day old yet, and what is that old is looked at once a day.
+// Each look that counts brings the end of the count nearer, so it keeps no operation from
+// being given up for ever; standing coverage that counted before counts no more.
+func (v *view) counting() bool {
+	a := v.absence
+	return a.Looks > 0 && (a.Last.After(v.c.Check.Absence.Last) || v.now.Sub(a.Last) < day)
 }
 
 // giveUp: the operation is unknown for so long that only a person can find out. It is
@@ -23,8 +20,7 @@ func (v *view) countingFor() time.Duration {
 // the first of them would stop the others, which could say that it is absent.
 var giveUp = rule{"give_up", func(v *view) (conclusion, bool) {
 	after := v.c.Policy.GiveUpAfter.Std()
-	counting := v.absence.Looks > 0 && v.now.Sub(v.absence.First) < v.countingFor()
-	if v.state() != recon.Unknown || len(v.equal) > 0 || !v.heard || counting || after <= 0 || v.age() < after {
+	if v.state() != recon.Unknown || len(v.equal) > 0 || !v.heard || v.counting() || after <= 0 || v.age() < after {
 		return conclusion{}, false
 	}
 	f := v.unresolvedFinding()

@@ -168,6 +168,21 @@ func TestJitterIsOfTheOperation(t *testing.T) {
 	}
 }
 
+// counting is an operation that goes to a person when enough looks count.
+func counting() *builder {
+	b := lost().policy(func(p *recon.Policy) { p.OnAbsent = recon.AbsentMissing })
+	b.c.Looks = nil
+	return b
+}
+
+// next is a pass with one look, after which the next one goes on.
+func (b *builder) next(l recon.Look) recon.Decision {
+	b.c.Looks = []recon.Look{l}
+	d := b.decide(l.At)
+	b.c.Check, b.c.Findings = d.Check, append(b.c.Findings, d.Findings...)
+	return d
+}
+
 func TestAgeRules(t *testing.T) {
 	t.Parallel()
 	t.Run("given up when the source answers and nothing is known", func(t *testing.T) {
@@ -221,18 +236,56 @@ func TestAgeRules(t *testing.T) {
 			}
 		}
 	})
-	t.Run("given up so many days after the first look that counts, whatever is still to count", func(t *testing.T) {
+	t.Run("an outage in the middle of a count gives nothing up", func(t *testing.T) {
+		t.Parallel()
+		b := counting()
+		away := late.Add(time.Minute)
+		back := late.Add(74 * time.Hour)
+		for _, step := range []struct {
+			look recon.Look
+			rule string
+		}{{listed(late), "unresolved"}, {blindAt(away), "unresolved"}, {listed(back), "unresolved"}, {listed(back.Add(23 * time.Hour)), "missing"}} {
+			if d := b.next(step.look); d.Rule != step.rule {
+				t.Errorf("at %s it is %s, want %s: %s", step.look.At, d.Rule, step.rule, d.Reason)
+			}
+		}
+	})
+	t.Run("rungs further apart than a day give nothing up", func(t *testing.T) {
+		t.Parallel()
+		b := counting().policy(func(p *recon.Policy) { p.Checks = append(p.Checks, hours(10*24)) })
+		now := sent.Add(6 * 24 * time.Hour)
+		for n, want := range []string{"unresolved", "unresolved", "missing"} {
+			d := b.next(listed(now))
+			if d.Rule != want {
+				t.Fatalf("at %s it is %s, want %s", now, d.Rule, want)
+			}
+			if now = d.Check.Next.Add(time.Duration(1+n) * time.Minute); n == 0 && now.Sub(d.Check.Absence.Last) < 4*24*time.Hour {
+				t.Fatalf("the rungs are %s apart", now.Sub(d.Check.Absence.Last))
+			}
+		}
+	})
+	t.Run("given up a day after the last look that counts when none comes after it", func(t *testing.T) {
 		t.Parallel()
 		now := sent.Add(40 * 24 * time.Hour)
-		b := lost().policy(func(p *recon.Policy) { p.Absence.Looks = 5 })
-		for n, at := range []time.Time{now, now.Add(5*24*time.Hour - time.Second), now.Add(5 * 24 * time.Hour)} {
-			want := wants{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)}
-			if n == 2 {
-				want = wants{"give_up", recon.ManualReview, "", kinds(recon.FindUnresolved)}
+		candidate := refund("re_9", unmarked)
+		for name, then := range map[string]func(*builder, time.Time) recon.Look{
+			"what is imported stands": func(*builder, time.Time) recon.Look { return listed(now) },
+			"an effect could be the one": func(b *builder, at time.Time) recon.Look {
+				b.c.Effects = []recon.Effect{candidate}
+				return listed(at, candidate)
+			},
+			"the answers are not whole":   func(_ *builder, at time.Time) recon.Look { l := listed(at); l.Complete = false; return l },
+			"only something else answers": func(_ *builder, at time.Time) recon.Look { return listedElsewhere(at) },
+		} {
+			b := counting()
+			b.next(listed(now))
+			for after, want := range map[time.Duration]string{24*time.Hour - time.Second: "unresolved", 24 * time.Hour: "give_up"} {
+				at := now.Add(after)
+				b.c.Looks = []recon.Look{then(b, at)}
+				if d := b.decide(at); d.Rule != want {
+					t.Errorf("%s: after %s it is %s, want %s", name, after, d.Rule, want)
+				}
 			}
-			d := b.looks(listed(at)).decide(at)
-			demand(t, d, want)
-			b.check(func(c *recon.Check) { *c = d.Check })
 		}
 	})
 	t.Run("giving up keeps the finding that is open", func(t *testing.T) {
