@@ -581,14 +581,17 @@ func (h *hooked) second(i intent, known string) stripetest.Refund {
 
 func TestASecondEffectIsNoMismatchBeforeTheKnownIsSought(t *testing.T) {
 	t.Parallel()
-	for name, told := range map[string]func(h *hooked, object map[string]any) string{
-		"it is read by its own id": func(h *hooked, object map[string]any) string {
+	for name, c := range map[string]struct {
+		told func(h *hooked, object map[string]any) string
+		want []string // an event that shows the second effect has the known one sought by the next sweep
+	}{
+		"it is read by its own id": {told: func(h *hooked, object map[string]any) string {
 			delete(object, "charge")
 			return h.event("evt_1", "refund.created", object)
-		},
-		"it was made under another key": func(h *hooked, object map[string]any) string {
+		}},
+		"it was made under another key": {want: []string{"duplicate"}, told: func(h *hooked, object map[string]any) string {
 			return strings.Replace(h.event("evt_1", "refund.created", object), `"idempotency_key":null`, `"idempotency_key":"k-second"`, 1)
-		},
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -596,11 +599,12 @@ func TestASecondEffectIsNoMismatchBeforeTheKnownIsSought(t *testing.T) {
 			h.down = true
 			i := refund(1)
 			second := h.second(i, "")
-			h.post2(told(h, refundObject(i, second.ID, "succeeded", h.now())))
+			h.post2(c.told(h, refundObject(i, second.ID, "succeeded", h.now())))
 			h.take()
+			h.wantKinds()
 			h.run()
 			h.wantState(i, recon.Succeeded)
-			h.wantKinds()
+			h.wantKinds(c.want...)
 		})
 	}
 }
