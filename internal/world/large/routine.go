@@ -261,10 +261,7 @@ func (w *World) recoverTold(ctx context.Context) error {
 		return err
 	}
 	w.again = true
-	w.agenda.Plan(next, func() error {
-		w.again = false
-		return w.recoverTold(ctx)
-	})
+	w.agenda.Plan(next, func() error { w.again = false; return w.recoverTold(ctx) })
 	return nil
 }
 

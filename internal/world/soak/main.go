@@ -176,7 +176,10 @@ func (r *runner) hurry(ctx context.Context) error {
 	if _, err := large.Run(ctx, large.Draw(lesson, 300), url); err != nil {
 		return fmt.Errorf("the world that teaches the database what a ledger is like: %w", err)
 	}
-	if err := do("ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()", "ANALYZE", forgetSQL); err != nil {
+	if err := do("ALTER SYSTEM SET autovacuum = off", "SELECT pg_reload_conf()", "ANALYZE"); err != nil {
+		return err
+	}
+	if err := r.server.EmptySchema(ctx, template, "reconciler", "schema_version"); err != nil {
 		return err
 	}
 	return migrations.SimulateTime(ctx, url, start)
@@ -185,18 +188,6 @@ func (r *runner) hurry(ctx context.Context) error {
 // lesson is the seed of the world that teaches the database what a ledger is like. It counts
 // nowhere.
 const lesson = 1 << 40
-
-// forgetSQL empties a ledger. What is known of it stays.
-const forgetSQL = `
-DO $$
-DECLARE
-	tables text;
-BEGIN
-	SET LOCAL session_replication_role = replica;
-	SELECT string_agg(format('%I.%I', schemaname, tablename), ', ') INTO tables
-	FROM pg_tables WHERE schemaname = 'reconciler' AND tablename <> 'schema_version';
-	EXECUTE 'TRUNCATE ' || tables || ' RESTART IDENTITY';
-END $$`
 
 // one lives through one world, and makes it small where it goes wrong.
 func (r *runner) one(ctx context.Context, seed uint64) error {
