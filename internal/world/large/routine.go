@@ -18,6 +18,7 @@ import (
 // routine is what the product does by the clock, as its daemon would, but that a tick in
 // which nothing is due is passed over: the moments of the ladders are known.
 type routine struct {
+	rereading
 	planned  map[tick]bool
 	run      func(recon.SourceName) error // sweeps a source
 	changed  func()                       // a finding may have changed
@@ -28,7 +29,6 @@ type routine struct {
 	dying    map[room]ending              // how the next processes die
 	in       room                         // which part of the product is at work
 	said     int                          // what people said by the command line
-	again    bool                         // a reading of events broke off, and its next hour is on the agenda
 }
 
 type tick struct {
@@ -248,31 +248,6 @@ func (w *World) night(ctx context.Context) error {
 		return err
 	}
 	return w.report(ctx)
-}
-
-// recoverTold reads the events of the source that is told, as the daemon does beside its audits:
-// an audit asks nothing of a source at which every look is blind. The daemon reads them every
-// hour. Here the hours are passed over unless a reading did not come to its end: the next night
-// may be past what the provider lists.
-func (w *World) recoverTold(ctx context.Context) error {
-	read, err := w.recovery(w.told)(ctx, w.clock.Now)
-	next := w.clock.Now().Add(time.Hour)
-	if err != nil || !brokeOff(read) || w.again || next.After(w.over()) {
-		return err
-	}
-	w.again = true
-	w.agenda.Plan(next, func() error { w.again = false; return w.recoverTold(ctx) })
-	return nil
-}
-
-// brokeOff reports whether a window was not read to its end. What lies before the provider's
-// list is unseen too, and is no window.
-func brokeOff(read sweep.Recovered) bool {
-	return slices.ContainsFunc(read.Unseen, func(u sweep.CompareUnseen) bool {
-		return slices.ContainsFunc(read.Windows, func(of sweep.FeedWindow) bool {
-			return of.Window == recon.Window{From: u.From, To: u.To}
-		})
-	})
 }
 
 // report makes the report of the day before and tells it.

@@ -150,18 +150,6 @@ func (w *World) hire(name recon.SourceName) {
 	w.audits[name] = a
 }
 
-// recovery reads what a source lists of its events, and takes it in.
-func (w *World) recovery(of *stripe.Source) func(context.Context, func() time.Time) (sweep.Recovered, error) {
-	return func(ctx context.Context, now func() time.Time) (sweep.Recovered, error) {
-		r := sweep.Recovery{Inbox: w.inbox, Source: of, Oldest: w.ledger.FirstOpened}
-		read, err := r.Run(ctx, now)
-		if err == nil {
-			_, err = w.newIntake().Run(ctx, now)
-		}
-		return read, err
-	}
-}
-
 func (w *World) policiesOf(name recon.SourceName) []recon.Policy {
 	var mine []recon.Policy
 	for _, p := range w.rules {
