@@ -10,12 +10,6 @@ import (
 	"github.com/seed-1c4f4dc2/reconciler/sweep"
 )
 
-// rereading is when a reading of events that broke off goes on.
-type rereading struct {
-	again time.Time     // what is on the agenda, or was last
-	pause time.Duration // before it; 0: the last reading came to its end
-}
-
 // recovery reads what a source lists of its events, and takes it in.
 func (w *World) recovery(of *stripe.Source) func(context.Context, func() time.Time) (sweep.Recovered, error) {
 	return func(ctx context.Context, now func() time.Time) (sweep.Recovered, error) {
@@ -34,18 +28,10 @@ func (w *World) recovery(of *stripe.Source) func(context.Context, func() time.Ti
 // night may be past what the provider lists; and the longer it breaks off the more of them are.
 func (w *World) recoverTold(ctx context.Context) error {
 	read, err := w.recovery(w.told)(ctx, w.clock.Now)
-	now := w.clock.Now()
-	switch {
-	case err != nil || !brokeOff(read):
-		w.pause = 0
+	if err != nil {
 		return err
-	case w.again.After(now):
-		return nil
 	}
-	w.pause = min(max(time.Hour, 2*w.pause), day)
-	if w.again = now.Add(w.pause); !w.again.After(w.over()) {
-		w.agenda.Plan(w.again, func() error { return w.recoverTold(ctx) })
-	}
+	w.rereading.after(w, !brokeOff(read), func() error { return w.recoverTold(ctx) })
 	return nil
 }
 

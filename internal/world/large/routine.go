@@ -18,7 +18,6 @@ import (
 // routine is what the product does by the clock, as its daemon would, but that a tick in
 // which nothing is due is passed over: the moments of the ladders are known.
 type routine struct {
-	rereading
 	planned  map[tick]bool
 	run      func(recon.SourceName) error // sweeps a source
 	changed  func()                       // a finding may have changed
@@ -29,6 +28,8 @@ type routine struct {
 	dying    map[room]ending              // how the next processes die
 	in       room                         // which part of the product is at work
 	said     int                          // what people said by the command line
+
+	rereading, reverifying retry
 }
 
 type tick struct {
@@ -196,6 +197,7 @@ func (w *World) reverify(ctx context.Context) error {
 		w.agenda.Plan(w.deadTill.Add(time.Second), func() error { return w.reverify(ctx) })
 		return nil
 	}
+	blind := false
 	for _, name := range w.asked() {
 		due, err := w.ledger.Due(ctx, ledger.Scope{Source: name, Ladder: ledger.ClosedOperations}, w.clock.Now(), 1)
 		if err != nil {
@@ -216,10 +218,9 @@ func (w *World) reverify(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if out.Blind > 0 && name != told { // it is tried again sooner than tomorrow
-			w.agenda.Plan(w.clock.Now().Add(time.Hour), func() error { return w.reverify(ctx) })
-		}
+		blind = blind || out.Blind > 0 && name != told
 	}
+	w.reverifying.after(w, !blind, func() error { return w.reverify(ctx) }) // sooner than tomorrow
 	return nil
 }
 
