@@ -32,6 +32,23 @@ func TestRowsAreKeptOverStopAndStart(t *testing.T) {
 	}
 }
 
+func TestAnEmptiedSchemaKeepsOneTableAndWhatThePlannerKnows(t *testing.T) {
+	t.Parallel()
+	s := start(t, Options{Throwaway: true})
+	url := s.URL("postgres")
+	exec1(t, url, `CREATE SCHEMA a; CREATE TABLE a.kept AS SELECT 1 AS n; CREATE TABLE a.emptied AS SELECT g AS n FROM generate_series(1, 1000) g;
+		CREATE FUNCTION a.never() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE EXCEPTION ''append only''; END';
+		CREATE TRIGGER never BEFORE TRUNCATE ON a.emptied EXECUTE FUNCTION a.never(); ANALYZE`)
+	if err := s.EmptySchema(t.Context(), "postgres", "a", "kept"); err != nil {
+		t.Fatal(err)
+	}
+	const left = `SELECT (SELECT count(*) FROM a.kept) || ' ' || (SELECT count(*) FROM a.emptied) || ' ' ||
+		(SELECT n_distinct FROM pg_stats WHERE schemaname = 'a' AND tablename = 'emptied')`
+	if got := query(t, url, left); got != "1 0 -1" {
+		t.Errorf("rows kept, rows left and what the planner knows: %s", got)
+	}
+}
+
 func TestKeptServerIsSafeAndClosed(t *testing.T) {
 	t.Parallel()
 	dir := home(t)
