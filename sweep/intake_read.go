@@ -72,8 +72,9 @@ func (p *pass) remain(ctx context.Context, list []ledger.Reading) error {
 }
 
 // learn stores an answer that no operation was asked for, and concludes the operations
-// that its effects name, and those that waited for an effect that is not there. What cannot be stored it gives, and puts on the shelf: the lists
-// that showed it answer for operations too.
+// that its effects name, and those that waited for an effect that is not there. What cannot
+// be stored it gives, and puts on the shelf: the lists that showed it answer for operations
+// too.
 func (p *pass) learn(ctx context.Context, answer sources.Answer) (lacking []recon.Effect, err error) {
 	t := teller{
 		ledger: p.Ledger, decided: p.decided, hold: p.held, runID: p.run.ID, judged: p.Watch.Judged, limit: p.limit,

@@ -182,16 +182,15 @@ func (c *Cluster) CreateDatabase(ctx context.Context, name string) error {
 // connected meanwhile.
 func (c *Cluster) CopyDatabase(ctx context.Context, from, name string) error {
 	// FILE_COPY: a copy of 300 files costs less than writing them to the log.
-	return c.maintain(ctx, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY FILE_COPY",
+	return c.maintain(ctx, superuser, fmt.Sprintf("CREATE DATABASE %s TEMPLATE %s STRATEGY FILE_COPY",
 		pgx.Identifier{name}.Sanitize(), pgx.Identifier{from}.Sanitize()))
 }
 
 // DropDatabase removes a database, whoever is still connected.
 func (c *Cluster) DropDatabase(ctx context.Context, name string) error {
-	return c.maintain(ctx, "DROP DATABASE "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)")
+	return c.maintain(ctx, superuser, "DROP DATABASE "+pgx.Identifier{name}.Sanitize()+" WITH (FORCE)")
 }
 
-// maintain runs one statement that no transaction may hold.
 // emptySQL runs as whom the triggers of the tables do not bind.
 const emptySQL = `
 DO $$
@@ -206,20 +205,13 @@ END $$`
 
 // EmptySchema empties all tables of a schema but one. What the planner knows of them stays.
 func (c *Cluster) EmptySchema(ctx context.Context, database, schema, but string) error {
-	conn, err := pgx.Connect(ctx, c.URL(database))
-	if err != nil {
-		return fmt.Errorf("empty the schema %s: %w", schema, err)
-	}
-	defer conn.Close(context.WithoutCancel(ctx))
 	literal := func(s string) string { return "'" + strings.ReplaceAll(s, "'", "''") + "'" }
-	if _, err := conn.Exec(ctx, fmt.Sprintf(emptySQL, literal(schema), literal(but))); err != nil {
-		return fmt.Errorf("empty the schema %s: %w", schema, err)
-	}
-	return nil
+	return c.maintain(ctx, database, fmt.Sprintf(emptySQL, literal(schema), literal(but)))
 }
 
-func (c *Cluster) maintain(ctx context.Context, statement string) error {
-	conn, err := pgx.Connect(ctx, c.URL(superuser))
+// maintain runs one statement in a database, outside of any transaction.
+func (c *Cluster) maintain(ctx context.Context, database, statement string) error {
+	conn, err := pgx.Connect(ctx, c.URL(database))
 	if err != nil {
 		return fmt.Errorf("connect to the local PostgreSQL in %s: %w", c.dir, err)
 	}
