@@ -52,6 +52,9 @@ type Audit struct {
 	// Recover reads the provider's feed of changes into the inbox and takes in what it
 	// brought. Nil: the source has none.
 	Recover func(ctx context.Context, now func() time.Time) (Recovered, error)
+	// Pause is waited for before a page that could not be read is asked for again; four times
+	// as long before the third and last try. 0: 250 ms.
+	Pause time.Duration
 
 	// all has every operation judged: for dry runs, in which the ledger does not know what
 	// was seen, and for tests of the short cut.

@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,8 @@ const (
 	pageTries = 3
 )
 
-// pageWait is the wait before the second try of a page; the third waits four times as long.
-const pageWait = 250 * time.Millisecond
+// defaultPause is the wait before the second try of a page; the third waits four times as long.
+const defaultPause = 250 * time.Millisecond
 
 // states reads how far each list was read.
 func (u *audit) states(ctx context.Context) (map[sources.List]ledger.ListState, error) {
@@ -147,7 +148,7 @@ func (r *reading) window(ctx context.Context) (bool, error) {
 
 // page asks for the next page, a few times where the provider does not answer.
 func (r *reading) page(ctx context.Context) (sources.Page, error) {
-	for try, wait := 1, pageWait; ; try, wait = try+1, 4*wait {
+	for try, wait := 1, cmp.Or(r.of.Pause, defaultPause); ; try, wait = try+1, 4*wait {
 		page, err := r.lister.Page(ctx, r.list, r.state.Window, r.state.Cursor, r.options.Now)
 		if err != nil {
 			return page, err

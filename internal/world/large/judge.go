@@ -63,7 +63,7 @@ func (w *World) lastOrders(ctx context.Context) error {
 		if err := w.tell(ctx); err != nil {
 			return err
 		}
-		w.clock.Set(w.clock.Now().Add(11 * time.Minute))
+		w.clock.Set(w.clock.Now().Add(20 * time.Minute))
 		if err := w.ledger.SetSimulatedTime(ctx, w.clock.Now()); err != nil {
 			return err
 		}

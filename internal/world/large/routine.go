@@ -42,10 +42,10 @@ func newRoutine() routine { return routine{planned: map[tick]bool{}, dying: map[
 // The days on which something is done. Most happens in the first ones; on others a company
 // would do the same and find nothing new, which costs time and proves little.
 var (
-	auditDays    = []int{1, 12, 33, 105} // within the month for which the card provider keeps events
-	reverifyDays = []int{2, 9, 31, 39, 80, 110}
+	auditDays    = []int{1, 29, 105} // within the month for which the card provider keeps events
+	reverifyDays = []int{2, 9, 32, 80, 110}
 	peopleDays   = []int{1, 2, 4, 31}
-	sweepDays    = []int{5, 10, 20, 30, 37, 60, 90}
+	sweepDays    = []int{5, 37, 90}
 )
 
 // When on their days audits are made, and what was closed is looked at again.
@@ -64,7 +64,7 @@ func sinceEpoch(days int, hour time.Duration) time.Duration {
 }
 
 // tellEvery is how often people are told of what changed.
-const tellEvery = 2 * time.Hour
+const tellEvery = 4 * time.Hour
 
 // schedule puts the daily things on the agenda.
 func (w *World) schedule(ctx context.Context) {
@@ -120,7 +120,7 @@ func (w *World) expect(source recon.SourceName, at time.Time) {
 func (w *World) cadence(at time.Time) time.Duration {
 	switch ahead := at.Sub(w.clock.Now()); {
 	case at.Sub(epoch) > 5*day:
-		return 2 * day
+		return 7 * day
 	case ahead > 2*time.Hour:
 		return 2 * time.Hour
 	case ahead > 30*time.Minute:
@@ -146,14 +146,20 @@ func (w *World) asked() []recon.SourceName {
 // over is when the world ends.
 func (w *World) over() time.Time { return epoch.Add(time.Duration(w.plan.nature.days) * day) }
 
-// retryAt plans the next probe of a source that does not answer. One that never will is asked
-// when one of its operations is due.
+// retryAt plans the next probe of a source that does not answer, the later the longer it has
+// not. One that never will is asked when one of its operations is due.
 func (w *World) retryAt(source recon.SourceName) {
 	if source == told {
 		return
 	}
-	w.expect(source, w.clock.Now().Add(time.Minute))
-	w.expect(source, w.clock.Now().Add(10*time.Minute))
+	now, away := w.clock.Now(), time.Duration(0)
+	if since, blind := w.blind[source]; blind {
+		away = now.Sub(since)
+	}
+	if away < 10*time.Minute {
+		w.expect(source, now.Add(time.Minute))
+	}
+	w.expect(source, now.Add(min(max(away, 10*time.Minute), time.Hour)))
 }
 
 func (w *World) sweepAll(ctx context.Context) error {
@@ -315,7 +321,7 @@ func (w *World) collect(ctx context.Context) {
 	if !due {
 		return
 	}
-	every := w.plan.nature.cadence
+	every := min(w.cadence(at), 2*time.Hour)
 	at = at.Add(-w.plan.nature.skew).Add(every - 1).Truncate(every)
 	if now := w.clock.Now(); at.Before(now) {
 		at = now.Truncate(every).Add(every)

@@ -1,7 +1,7 @@
-// Command soak lives through many large worlds, one more at a time than there are
-// processors, and tells in one table how the product did against the truth. Anything wrong
-// fails it, with the command that repeats the world and the smallest part of it that still
-// goes wrong, as a case for the table of worlds that once did.
+// Command soak lives through many large worlds, one at a time on each processor, and tells in
+// one table how the product did against the truth. Anything wrong fails it, with the command
+// that repeats the world and the smallest part of it that still goes wrong, as a case for the
+// table of worlds that once did.
 package main
 
 import (
@@ -18,13 +18,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"golang.org/x/sync/errgroup"
-
 	"github.com/seed-1c4f4dc2/reconciler/internal/localpg"
 	"github.com/seed-1c4f4dc2/reconciler/internal/world/large"
 	"github.com/seed-1c4f4dc2/reconciler/migrations"
@@ -45,6 +42,10 @@ type options struct {
 	intents, troubles string
 	shrink            bool
 	json              string
+
+	// What a part of the worlds is told by the command whose part it is.
+	step uint64
+	sum  string
 }
 
 func main() {
@@ -65,6 +66,8 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	flags.StringVar(&o.troubles, "troubles", "", "only these troubles of each world, by number, or none")
 	flags.BoolVar(&o.shrink, "shrink", true, "make a failing world small")
 	flags.StringVar(&o.json, "json", "", "write the numbers into this file too")
+	flags.Uint64Var(&o.step, "step", 1, "from one seed to the next")
+	flags.StringVar(&o.sum, "sum", "", "write what these worlds came to into this file, for the command that adds it to others, and no table")
 	if flags.Parse(args) != nil {
 		return 2
 	}
@@ -87,22 +90,50 @@ type runner struct {
 	server        *localpg.Server
 	made          int // databases, for their names
 
-	mu     sync.Mutex // guards what follows and made
-	sum    large.Numbers
-	done   int
-	failed int
+	sum  result
+	done int
+}
+
+// result is what worlds came to.
+type result struct {
+	Numbers         large.Numbers
+	Failed          int           // worlds
+	Self, Databases time.Duration // of processor time
+}
+
+func (r *result) add(o result) {
+	r.Numbers.Add(o.Numbers)
+	r.Failed += o.Failed
+	r.Self += o.Self
+	r.Databases += o.Databases
 }
 
 func soak(ctx context.Context, o options, out, progress io.Writer) (failed int, err error) {
 	if o.operations < 1 || o.operations > large.MaxOperations {
 		return 0, fmt.Errorf("-operations %d: give a number between 1 and %d", o.operations, large.MaxOperations)
 	}
-	debug.SetGCPercent(1000) // worlds are short, and there are few at a time
 	began := time.Now()
+	live := here
+	if o.sum == "" && o.parts() > 1 {
+		live = apart
+	}
+	sum, err := live(ctx, o, out, progress)
+	switch {
+	case err != nil && !errors.Is(err, context.Canceled):
+		return sum.Failed, err
+	case o.sum != "":
+		return 0, errors.Join(err, save(o.sum, sum))
+	}
+	return sum.Failed, errors.Join(err, o.tell(out, sum, time.Since(began)), o.missed(sum.Numbers)) // also of what was done before it was stopped
+}
+
+// here lives through the worlds in this process, on one server.
+func here(ctx context.Context, o options, out, progress io.Writer) (result, error) {
+	debug.SetGCPercent(1000) // worlds are short, and there are few at a time
 	r := &runner{options: o, out: out, progress: progress}
-	r.server, err = localpg.Start(ctx, localpg.Options{Throwaway: true})
-	if err != nil {
-		return 0, err
+	var err error
+	if r.server, err = localpg.Start(ctx, localpg.Options{Throwaway: true}); err != nil {
+		return result{}, err
 	}
 	err = r.all(ctx)
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
@@ -110,20 +141,18 @@ func soak(ctx context.Context, o options, out, progress io.Writer) (failed int, 
 	if stopped := r.server.Stop(ending); err == nil {
 		err = stopped
 	}
-	if err != nil && !errors.Is(err, context.Canceled) {
-		return r.failed, err
-	}
-	return r.failed, errors.Join(err, r.tell(time.Since(began)), r.missed()) // also of what was done before it was stopped
+	r.sum.Self, r.sum.Databases = spent(syscall.RUSAGE_SELF), spent(syscall.RUSAGE_CHILDREN) // the server has ended, so its work counts
+	return r.sum, err
 }
 
 // missed is the fault of many worlds that something never befell any of them. Who asks for a
 // part of each knows that.
-func (r *runner) missed() error {
-	never := r.sum.NeverHappened()
-	if r.intents != "" || r.troubles != "" || len(never) == 0 {
+func (o options) missed(n large.Numbers) error {
+	never := n.NeverHappened()
+	if o.intents != "" || o.troubles != "" || len(never) == 0 {
 		return nil
 	}
-	return fmt.Errorf("in %d worlds this never happened, so that they prove nothing of it: %s", r.sum.Worlds, strings.Join(never, "; "))
+	return fmt.Errorf("in %d worlds this never happened, so that they prove nothing of it: %s", n.Worlds, strings.Join(never, "; "))
 }
 
 // all lives through all worlds.
@@ -141,12 +170,12 @@ func (r *runner) all(ctx context.Context) error {
 	if err := r.hurry(ctx); err != nil {
 		return err
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.NumCPU() + 2) // while some wait for the database, others compute
 	for n := range r.seeds {
-		group.Go(func() error { return r.one(ctx, r.first+uint64(n)) })
+		if err := r.one(ctx, r.first+uint64(n)*r.step); err != nil {
+			return err
+		}
 	}
-	return group.Wait()
+	return nil
 }
 
 // hurry suits the database to worlds whose months pass in seconds. A statement is planned once
@@ -203,16 +232,14 @@ func (r *runner) one(ctx context.Context, seed uint64) error {
 	if err != nil {
 		v.Wrongs = append(v.Wrongs, simulation+": "+err.Error())
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.sum.Add(v.Numbers)
+	r.sum.Numbers.Add(v.Numbers)
 	if r.done++; r.done%50 == 0 {
-		fmt.Fprintf(r.progress, "%d of %d worlds, %d went wrong\n", r.done, r.seeds, r.failed)
+		fmt.Fprintf(r.progress, "%d of %d worlds, %d went wrong\n", r.done, r.seeds, r.sum.Failed)
 	}
 	if len(v.Wrongs) == 0 {
 		return nil
 	}
-	r.failed++
+	r.sum.Failed++
 	r.show(plan, v.Wrongs)
 	if r.shrink {
 		plan = r.smaller(ctx, plan, large.Check(v.Wrongs[0]))
@@ -235,12 +262,9 @@ func (r *runner) show(p *large.Plan, wrongs []string) {
 }
 
 // smaller is the smallest part of a plan that the same check still finds wrong: another fault
-// that a smaller part may show is not the one that was found. mu is held, but not while a
-// world goes on.
+// that a smaller part may show is not the one that was found.
 func (r *runner) smaller(ctx context.Context, p *large.Plan, check string) *large.Plan {
 	return p.Only(large.Shrink(p, func(some *large.Plan) bool {
-		r.mu.Unlock()
-		defer r.mu.Lock()
 		v, err := r.live(ctx, some)
 		if err != nil {
 			v.Wrongs = append(v.Wrongs, simulation+": "+err.Error())
@@ -260,10 +284,8 @@ func (r *runner) which(p *large.Plan) string {
 
 // live lives through one plan in a database of its own.
 func (r *runner) live(ctx context.Context, p *large.Plan) (large.Verdict, error) {
-	r.mu.Lock()
 	r.made++
 	name := fmt.Sprintf("world_%d", r.made)
-	r.mu.Unlock()
 	if err := r.server.CopyDatabase(ctx, template, name); err != nil {
 		return large.Verdict{}, err
 	}
@@ -312,16 +334,15 @@ func numbers(list []int) string {
 }
 
 // tell writes the table, and the numbers as JSON where that is asked for.
-func (r *runner) tell(took time.Duration) error {
-	if err := r.sum.Table(r.out); err != nil {
+func (o options) tell(out io.Writer, sum result, took time.Duration) error {
+	if err := sum.Numbers.Table(out); err != nil {
 		return err
 	}
-	self, server := spent(syscall.RUSAGE_SELF), spent(syscall.RUSAGE_CHILDREN) // it has ended, so its work counts
-	cpu := self + server
-	each := cpu.Seconds() * 1000 / float64(max(r.sum.Operations, 1))
-	fmt.Fprintf(r.out, "%s by the clock, %s of processor time (%s of it the database's), %.2f ms an operation\n",
-		took.Round(time.Second), cpu.Round(time.Second), server.Round(time.Second), each)
-	if r.json == "" {
+	cpu := sum.Self + sum.Databases
+	each := cpu.Seconds() * 1000 / float64(max(sum.Numbers.Operations, 1))
+	fmt.Fprintf(out, "%s by the clock, %s of processor time (%s of it the database's), %.2f ms an operation\n",
+		took.Round(time.Second), cpu.Round(time.Second), sum.Databases.Round(time.Second), each)
+	if o.json == "" {
 		return nil
 	}
 	text, err := json.MarshalIndent(struct {
@@ -329,11 +350,11 @@ func (r *runner) tell(took time.Duration) error {
 		Seconds    float64       `json:"seconds"`
 		CPUSeconds float64       `json:"cpu_seconds"`
 		Processors int           `json:"processors"`
-	}{r.sum, took.Seconds(), cpu.Seconds(), runtime.NumCPU()}, "", "  ")
+	}{sum.Numbers, took.Seconds(), cpu.Seconds(), runtime.NumCPU()}, "", "  ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(r.json, append(text, '\n'), 0o644)
+	return os.WriteFile(o.json, append(text, '\n'), 0o644)
 }
 
 func spent(who int) time.Duration {

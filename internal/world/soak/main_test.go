@@ -12,6 +12,14 @@ import (
 	"testing"
 )
 
+// TestMain is this command where a test's run of it starts its parts.
+func TestMain(m *testing.M) {
+	if os.Getenv(partOfSoak) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
 func TestAFewWorldsGoRight(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "soak.json")
