@@ -107,14 +107,23 @@ func (p *pass) probe(ctx context.Context) error {
 		p.fault, p.detail = faultOf(err)
 		p.state = afterBlind(p.state, now)
 	}
-	batch := ledger.Batch{Hold: p.held(), RunID: p.run.ID, Now: now}
+	if err := p.recordHealth(ctx); err != nil {
+		return err
+	}
+	return p.step("probe")
+}
+
+// recordHealth records what was heard of the source while no operation was asked for: with
+// operations it stands in their batch.
+func (p *pass) recordHealth(ctx context.Context) error {
+	batch := ledger.Batch{Hold: p.held(), RunID: p.run.ID, Now: p.options.Now()}
 	p.tellHealth(&batch)
 	recorded, err := p.Ledger.Record(ctx, batch)
 	if err != nil {
-		return fmt.Errorf("record whether %s is back: %w", p.out.Source, err)
+		return fmt.Errorf("record whether %s answers: %w", p.out.Source, err)
 	}
 	p.remember(recorded)
-	return p.step("probe")
+	return nil
 }
 
 // tellHealth puts what changed about the source into a batch: its state, the finding

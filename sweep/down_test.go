@@ -211,3 +211,45 @@ func TestASourceThatIsDownIsFoundAgainWhileNothingIsDue(t *testing.T) {
 		t.Errorf("finding %+v", blind[0])
 	}
 }
+
+// What an event told of is asked for while no operation is due, and such an answer tells of the
+// source as any other does.
+func TestASourceThatIsOnlyReadAtIsKnownToBeDownAndBack(t *testing.T) {
+	t.Parallel()
+	s := newStand(t)
+	made := s.happen(refund(1), "key-1")
+	want := func() {
+		t.Helper()
+		r := ledger.Reading{Source: testSource, Kind: "refund", Account: testAccount, Mode: "live", EffectID: made.ID, From: monday}
+		if err := s.ledger.WantReadings(t.Context(), []ledger.Reading{r}, s.now()); err != nil {
+			t.Fatal(err)
+		}
+		s.pass(time.Minute)
+		s.run()
+	}
+	s.stripe.Script(stripetest.Fault{Kind: stripetest.ServerError, Times: 1})
+	want()
+	s.stripe.ClearFaults()
+	want()
+	if state, err := s.ledger.SourceState(t.Context(), testSource); err != nil || state.Blinds != 0 || !state.BlindSince.IsZero() {
+		t.Errorf("after one answer that told nothing and one that did: %+v, %v", state, err)
+	}
+	s.stripe.Script(stripetest.Fault{Kind: stripetest.ServerError, Times: stripetest.Always})
+	began := s.now().Add(time.Minute)
+	for range 30 {
+		want()
+	}
+	blind := s.findings(recon.FindBlind)
+	if len(blind) != 1 || blind[0].State != recon.FindingOpen {
+		t.Fatalf("findings %+v; nobody is told of half an hour without an answer", blind)
+	}
+	if state, err := s.ledger.SourceState(t.Context(), testSource); err != nil || !state.BlindSince.Equal(began) {
+		t.Errorf("state %+v, %v; want it blind since %s", state, err, began)
+	}
+	s.stripe.ClearFaults()
+	s.pass(11 * time.Minute)
+	s.run()
+	if blind = s.findings(recon.FindBlind); blind[0].State != recon.FindingEnded {
+		t.Errorf("finding %+v", blind[0])
+	}
+}

@@ -49,6 +49,11 @@ func (p *pass) read(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if p.state != p.told { // nothing else may be due that would say so
+		if err := p.recordHealth(ctx); err != nil {
+			return err
+		}
+	}
 	if err := p.Ledger.FinishReadings(ctx, sortReadings(list, answer, lacking), p.options.Now()); err != nil {
 		return fmt.Errorf("end %d readings: %w", len(list), err)
 	}

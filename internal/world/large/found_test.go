@@ -26,6 +26,11 @@ var found = []large.Found{
 		Digest: "336296c4e62dbefa",
 	},
 	{
+		What: "missed finding: blind on stripe-main: every look was blind for 2h5m0s of an outage, and none of them was for an operation",
+		Seed: 333, Operations: 1000, Intents: []int{30, 46, 50, 80, 100, 186, 22, 82}, Troubles: []int{0, 6, 8},
+		Digest: "88c2e84a5ad06232",
+	},
+	{
 		What: "missed finding: missing, where what was imported was given up after a day, and four looks a day apart were asked for",
 		Seed: 679, Operations: 1000, Intents: []int{669}, Troubles: []int{8, 13},
 		Digest: "f848c1f1c4a4a70b",

@@ -42,8 +42,8 @@ func newRoutine() routine { return routine{planned: map[tick]bool{}, dying: map[
 // The days on which something is done. Most happens in the first ones; on others a company
 // would do the same and find nothing new, which costs time and proves little.
 var (
-	auditDays    = []int{1, 29, 105} // within the month for which the card provider keeps events
-	reverifyDays = []int{2, 9, 32, 80, 110}
+	auditDays    = []int{1, 29, 105}        // within the month for which the card provider keeps events
+	reverifyDays = []int{2, 9, 39, 80, 110} // the third while letters that failed late are still kept
 	peopleDays   = []int{1, 2, 4, 31}
 	sweepDays    = []int{5, 37, 90}
 )
