@@ -151,7 +151,7 @@ func (v *view) classWithout(place Place) Class {
 func (v *view) findingsOf(class Class) []recon.Finding {
 	switch class {
 	case ClassMismatch:
-		if len(v.live) > 0 {
+		if len(v.live) > 0 && !v.unsought() { // else what is open of it is all that is known
 			return []recon.Finding{v.mismatchFinding()}
 		}
 	case ClassDuplicate:

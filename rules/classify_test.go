@@ -52,6 +52,8 @@ func TestJudgeGivesTheFirstClassThatFits(t *testing.T) {
 		{"young and never sent", lost().op(unsent).op(func(o *recon.Operation) { o.CreatedAt = late }), rules.PlaceSeen, rules.ClassNotYet, 0},
 		{"a candidate does not count", lost().state(recon.Succeeded).effects(refund("re_9", unmarked)), rules.PlaceSeen, rules.ClassMissing, 1},
 		{"it keeps the class of an open finding", lost().state(recon.Succeeded).open(open(recon.FindConflict)).effects(refund("re_1")), rules.PlaceSeen, rules.ClassConflict, 0},
+		{"it keeps the class, and tells no more than it knew, while what it knows is to be looked for",
+			knowing(refund("re_2"), refund("re_3")).state(recon.ManualReview).open(open(recon.FindMismatch)), rules.PlaceUnseen, rules.ClassMismatch, 0},
 		{"an open finding of another kind keeps nothing", lost().open(open(recon.FindUnresolved)).effects(refund("re_1")), rules.PlaceSeen, rules.ClassMatched, 0},
 		{"an ended finding keeps nothing", lost().open(recon.Finding{Kind: recon.FindConflict, State: recon.FindingEnded, Operations: []recon.OperationID{"op_1"}}).effects(refund("re_1")), rules.PlaceSeen, rules.ClassMatched, 0},
 	}

@@ -17,10 +17,11 @@ func (v *view) counting() bool {
 // Nothing is given up while the source is silent: an outage of three days would turn
 // every unknown into work for people, and none of them could be released any more. Nor
 // while looks that count find nothing: after such an outage, or an import of what is old,
-// the first of them would stop the others, which could say that it is absent.
+// the first of them would stop the others, which could say that it is absent. Nor before the
+// effect that it knows was asked for, where another one was seen: that says more, and soon.
 var giveUp = rule{"give_up", func(v *view) (conclusion, bool) {
 	after := v.c.Policy.GiveUpAfter.Std()
-	if v.state() != recon.Unknown || len(v.equal) > 0 || !v.heard || v.counting() || after <= 0 || v.age() < after {
+	if v.state() != recon.Unknown || len(v.equal) > 0 || !v.heard || v.counting() || v.unsought() || after <= 0 || v.age() < after {
 		return conclusion{}, false
 	}
 	f := v.unresolvedFinding()

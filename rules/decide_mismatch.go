@@ -12,8 +12,13 @@ import (
 // asked. Something happened; only a person can say whether it is good enough.
 //
 // None is told while the record names another effect that nobody has looked for: it may be
-// there, and what is seen a second one, however it differs.
+// there, and what is seen a second one, however it differs. Until then nobody may send again
+// what was released for a repeat: something of it is there.
 var mismatch = rule{"mismatch", func(v *view) (conclusion, bool) {
+	if v.state() == recon.Pending && v.unsought() {
+		return conclusion{to: recon.Unknown, reason: fmt.Sprintf("The %s was found %s as %s, and its record names %s, which is looked for first; until then it is not sent again.",
+			v.what(), how(v.live[0].match), v.tell(v.live), v.c.Operation.EffectID)}, true
+	}
 	if len(v.live) == 0 || len(v.equal) > 0 || v.leased || v.unsought() {
 		return conclusion{}, false
 	}

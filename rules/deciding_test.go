@@ -165,6 +165,10 @@ func TestAnotherEffectThanTheOneKnownWaitsUntilThatIsSought(t *testing.T) {
 	brokenOff.Complete = false
 	elsewhere := blindOf(askedByID("re_known", late))
 	elsewhere.Account = "acct_2"
+	shut := blindAt(late) // told once for all that its account was to be asked
+	shut.Account, shut.Parent, shut.Window = "acct_2", "", recon.Window{From: sent.Add(-5 * time.Minute), To: late}
+	early := listed(late, other)
+	early.Parent, early.Window = "", recon.Window{From: sent.Add(-time.Hour), To: sent}
 	nowhere := func(o *recon.Operation) { o.Account = "" }
 	otherKinds := func(s *recon.Sheet) {
 		s.Abilities = []recon.Ability{{Method: recon.ByList, Consistency: recon.Strong, Kinds: []string{"payout"}}}
@@ -185,9 +189,13 @@ func TestAnotherEffectThanTheOneKnownWaitsUntilThatIsSought(t *testing.T) {
 		"another id that is read is another effect":       {knowing(other).looks(askedByID("re_other", late, other)), waits},
 		"a filter on our reference reads no ids":          {knowing(other).sheet(byReference).looks(referred(late, other)), waits},
 		"one account of two is not both":                  {knowing(other).op(nowhere).looks(askedByID("re_known", late), elsewhere), waits},
+		"nor is one in which nothing could be asked":      {knowing(other).op(nowhere).looks(askedByID("re_known", late), shut), waits},
+		"without ids, too, a list may go on further":      {knowing(other).sheet(without(recon.ByID)).looks(brokenOff), waits},
+		"or end before the last that was possible":        {knowing(other).sheet(without(recon.ByID)).looks(early), waits},
 		"within the lag it may not be shown yet":          {knowing(other).looks(askedByID("re_known", sent.Add(20*time.Second))), waits},
 
 		"its id was asked for":                        {knowing(other).looks(told(other), askedByID("re_known", late)), mismatch},
+		"in each, though a list of one broke off":     {knowing(other).op(nowhere).looks(askedByID("re_known", late), blindAt(late)), mismatch},
 		"in each account":                             {knowing(other).op(nowhere).looks(askedByID("re_known", late)), mismatch},
 		"a complete list of its parent lacks it":      {knowing(other).looks(listed(late, other)), mismatch},
 		"what differs besides stays a mismatch":       {knowing(otherKey).looks(askedByID("re_known", late)), mismatch},
@@ -210,6 +218,30 @@ func TestAnotherEffectThanTheOneKnownWaitsUntilThatIsSought(t *testing.T) {
 	}
 }
 
+// What was released for a repeat is not sent again once something of it is seen, whatever that
+// turns out to be.
+func TestWhatWasReleasedMayNotBeClaimedOnceAnotherEffectIsSeen(t *testing.T) {
+	t.Parallel()
+	other := refund("re_other")
+	b := knowing(other).state(recon.Pending).op(func(o *recon.Operation) { o.Released, o.UnknownSince = true, late }).looks(told(other))
+	demand(t, b.decide(late), wants{"mismatch", recon.Unknown, "", nil})
+	demand(t, b.looks(askedByID("re_known", late)).decide(late), wants{"mismatch", recon.ManualReview, "", kinds(recon.FindMismatch)})
+}
+
+// Where another effect is seen, the one that is known is asked for again within minutes.
+func TestNothingIsGivenUpBeforeTheKnownEffectIsSought(t *testing.T) {
+	t.Parallel()
+	old, other := sent.Add(10*24*time.Hour), refund("re_other")
+	recent := listed(old, other)
+	recent.Parent, recent.Window = "", recon.Window{From: old.Add(-2 * time.Minute), To: old}
+	b := knowing(other).state(recon.Unknown).looks(recent, blindOf(askedByID("re_known", old)))
+	d := b.decide(old)
+	demand(t, d, wants{"unresolved", recon.Unknown, "", kinds(recon.FindUnresolved)})
+	if d.Check.Next.After(old.Add(time.Minute)) {
+		t.Errorf("it is sought at %s, and it is %s", d.Check.Next, old)
+	}
+}
+
 // A source may answer, and never for the one effect: its key may not read single objects, or
 // nothing was sent that could be asked for. One that is away says nothing, however often.
 func TestWhatIsSeenIsToldAtLastWhereTheKnownIsNeverAnsweredFor(t *testing.T) {
@@ -217,13 +249,20 @@ func TestWhatIsSeenIsToldAtLastWhereTheKnownIsNeverAnsweredFor(t *testing.T) {
 	other := refund("re_other")
 	unaskable := blindAt(late)
 	unaskable.Fault = "unsupported"
+	faulty := func(fault string) recon.Look {
+		l := blindOf(askedByID("re_known", late))
+		l.Fault = fault
+		return l
+	}
 	for name, tt := range map[string]struct {
 		look recon.Look
 		told bool
 	}{
-		"its id cannot be read":     {blindOf(askedByID("re_known", late)), true},
-		"nothing can be asked for":  {unaskable, true},
-		"the source is never there": {blindAt(late), false},
+		"its id cannot be read":              {blindOf(askedByID("re_known", late)), true},
+		"nothing can be asked for":           {unaskable, true},
+		"what it shows of it cannot be read": {faulty("malformed"), true},
+		"it refuses the id as none":          {faulty("own_bug"), true},
+		"the source is never there":          {blindAt(late), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -15,6 +15,10 @@ const (
 	unsupported = "unsupported"
 )
 
+// replies are the faults of a source that answered when it was asked for one effect, and not so
+// that it can be known whether that is there.
+var replies = []string{"malformed", "own_bug", "wrong_account"}
+
 // unsought reports whether nothing that is seen is what was asked for, while the operation
 // knows another effect that its source could be asked for and has not answered for yet. It
 // may be there, and what is seen a second one. Nobody can be asked for what only export
@@ -28,17 +32,30 @@ func (v *view) unsought() bool {
 }
 
 // sought reports whether this pass would have shown the effect that the operation knows. A
-// look for that very one that was blind leaves it open, whatever the others answered: it may
-// be in the account that could not be asked.
+// blind look at where it may be leaves it open, whatever the others answered.
 func (v *view) sought() bool {
 	shown, blind, answers := false, false, v.heard
 	for i := range v.c.Looks {
 		l := &v.c.Looks[i]
 		shown = shown || v.wouldShow(l)
-		blind = blind || l.Outcome == recon.Blind && l.EffectID == v.c.Operation.EffectID
-		answers = answers || l.Fault == unsupported
+		blind = blind || v.leavesOpen(l)
+		answers = answers || l.Fault == unsupported || l.EffectID != "" && slices.Contains(replies, l.Fault)
 	}
 	return shown && !blind || answers && v.c.Check.Blinds >= patience
+}
+
+// leavesOpen reports whether a look could not ask for the effect that the operation knows: one
+// for that very effect, or, where its account is not known, one for all that was to be asked
+// in an account in which nothing else answered for it.
+func (v *view) leavesOpen(l *recon.Look) bool {
+	op := &v.c.Operation
+	switch {
+	case l.Outcome != recon.Blind:
+		return false
+	case l.EffectID != "" || op.Account != "":
+		return l.EffectID == op.EffectID
+	}
+	return !slices.ContainsFunc(v.c.Looks, func(o recon.Look) bool { return o.Account == l.Account && o.Mode == l.Mode && v.wouldShow(&o) })
 }
 
 // wouldShow reports whether a look would have shown the effect that the operation knows:
@@ -58,7 +75,7 @@ func (v *view) wouldShow(l *recon.Look) bool {
 	case l.EffectID != "":
 		return l.EffectID == op.EffectID
 	case !can || !id.Finds(v.c.Policy.Effect):
-		return covers || op.Account == ""
+		return op.Account == "" || covers && l.Complete && v.covered(l, a)
 	case l.Key != "" || l.Reference != "" || a.Consistency != recon.Strong:
 		return false
 	}
