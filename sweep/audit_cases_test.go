@@ -1,6 +1,7 @@
 package sweep
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -500,6 +501,50 @@ func TestAnAuditTellsWhatASecondEffectIsOnceItHasLookedForTheKnown(t *testing.T)
 			h.pass(time.Hour)
 			h.audit(recon.Window{})
 			h.wantKinds(string(tt.kind))
+		})
+	}
+}
+
+// An old operation was imported, and its own effect with it by name alone. Its sender does it
+// again, months later. An audit is the first to see that, and lists nothing of the time of the
+// first one, which no look is due for any more.
+func TestASecondEffectThatAnAuditIsTheFirstToSeeIsTold(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		there bool
+		kind  recon.FindingKind
+		state recon.State
+	}{"the known one is there": {true, recon.FindDuplicate, recon.Succeeded}, "it is not": {false, recon.FindMismatch, recon.ManualReview}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHooked(t)
+			h.down = true
+			i, known := refund(1), "re_gone"
+			if tt.there {
+				known = h.happen(i, "key-1").ID
+			}
+			h.pass(200 * 24 * time.Hour)
+			old, err := recon.MarshalOperation(recon.Operation{
+				ID: recon.OperationID(i.id), Source: testSource, Action: "refund.create", Target: "order:" + i.id, Parent: i.charge, Key: "key-1", EffectID: known,
+				Money: recon.Money{Minor: i.amount, Currency: "EUR"}, Account: testAccount, Mode: "live", State: recon.Succeeded, CreatedAt: monday, ClosedAt: monday,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r, err := h.ledger.Import(t.Context(), bytes.NewReader(append(bytes.TrimSpace(old), '\n')), h.now()); err != nil || r.Imported != 1 {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			h.happen(i, "key-2")
+			h.pass(3 * time.Hour)
+			r := h.audit(recon.Window{From: h.now().Add(-6 * time.Hour)})
+			wantClasses(t, r, nil, classes{rules.ClassNotYet: 1})
+			h.pass(time.Minute)
+			h.run()
+			h.reverify()
+			h.wantState(i, tt.state)
+			if told := h.findings(tt.kind); len(told) != 1 || len(told[0].Operations) != 1 {
+				t.Errorf("told as %s: %+v", tt.kind, told)
+			}
 		})
 	}
 }

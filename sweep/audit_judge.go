@@ -285,7 +285,23 @@ func (u *audit) recordJudged(ctx context.Context, list []accounted, faults map[r
 	for i := range list {
 		u.tellOf(&list[i])
 	}
-	return nil
+	return u.seek(ctx, list)
+}
+
+// seek sees to it that what closed operations know and nobody has seen is asked for, where an
+// effect of theirs was seen beside it. An audit may be the first to see that: its list links it,
+// and the operation may be due for no look any more.
+func (u *audit) seek(ctx context.Context, list []accounted) error {
+	var left []recon.Case
+	for i := range list {
+		a := &list[i]
+		judged := a.decision.Operation != "" && !a.kase.Operation.State.Open()
+		if mine, _ := belonging(a.kase); judged && len(mine) > 0 && !slices.Contains(onEffects, a.decision.Rule) && unseen(a.kase) {
+			left = append(left, a.kase)
+		}
+	}
+	t := teller{ledger: u.Ledger, sheet: func(recon.SourceName) (recon.Sheet, bool) { return u.Source.Sheet(), true }}
+	return t.leave(ctx, left, u.at, &concluded{})
 }
 
 func (u *audit) write(ctx context.Context, list []accounted, b ledger.Batch, told []judged) error {

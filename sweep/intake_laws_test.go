@@ -503,6 +503,28 @@ func TestARecoveryThatBrokeOffTooLongAgoGoesOnWithWhatIsListed(t *testing.T) {
 	}
 }
 
+// While a reading goes on, what is left of it becomes too old to be listed.
+func TestWhatWasReadBeforeTheRestBecameTooOldIsCounted(t *testing.T) {
+	t.Parallel()
+	h := newHooked(t)
+	h.down = true
+	for n := range 2 {
+		h.happen(refund(n), h.lose(refund(n)))
+		h.pass(20 * time.Second)
+	}
+	h.pass(30*24*time.Hour - time.Minute)
+	source := h.client(receives, func(_ *stripe.Settings, o *stripe.Options) { o.PageSize = 1 })
+	recovery := &Recovery{Inbox: h.inbox, Source: source, Oldest: h.ledger.FirstOpened, Look: func(recon.Look) { h.pass(time.Minute) }}
+	read, err := recovery.Run(t.Context(), h.now)
+	if err != nil || len(read.Unseen) != 1 || len(read.Windows) != 1 {
+		t.Fatalf("%+v, %v", read, err)
+	}
+	stored := len(h.rows(`SELECT id FROM reconciler.events`))
+	if stored == 0 || read.New() != stored || !read.Windows[0].Window.From.Equal(read.Unseen[0].To) {
+		t.Errorf("%d are stored, told is %+v", stored, read)
+	}
+}
+
 func TestB04_AnEffectThatWaitsTooLongIsAnOrphanUntilItsOperationAppears(t *testing.T) {
 	t.Parallel()
 	h := newHooked(t)

@@ -134,7 +134,7 @@ func (r *Recovery) window(ctx context.Context, place *inbox.Feed, now func() tim
 	read := FeedWindow{Account: place.Account, Window: asked}
 	resumed, gone := place.Cursor != "", false
 	defer func() {
-		if !gone { // else what was read of it is told already
+		if !gone || read.Events > 0 { // else nothing of it was read now
 			out.Windows = append(out.Windows, read)
 		}
 	}()

@@ -42,6 +42,10 @@ var auditing = []mutant{
 		`sure := h.now.Add(-h.lag).Truncate(time.Second)`, `sure := h.now.Truncate(time.Second)`, "sweep", "TheWindowOf"},
 	{"audit: one complete list makes all complete", "sweep/audit_window.go",
 		`if i == 0 || at.Before(earliest) {`, `if i == 0 || at.After(earliest) {`, "sweep", "LastCompletePoint|TheWindowOf"},
+	{"audit: a known effect is sought by nobody", "sweep/audit_judge.go",
+		`	return u.seek(ctx, list)
+`, `	return nil
+`, "sweep", "AnAuditIsTheFirst"},
 	{"audit: a list that broke off is complete", "sweep/audit_list.go",
 		`	if page.Next == "" && !r.gap {`, `	if !r.gap {`, "sweep", "B20"},
 	{"audit: what could not be stored was seen", "sweep/audit_list.go",
