@@ -38,6 +38,7 @@ const simulation = "the simulation"
 
 type options struct {
 	seeds, operations int
+	processes         int
 	first             uint64
 	intents, troubles string
 	shrink            bool
@@ -61,6 +62,7 @@ func run(ctx context.Context, args []string, out, progress io.Writer) int {
 	flags.SetOutput(progress)
 	flags.IntVar(&o.seeds, "seeds", 20, "how many worlds")
 	flags.IntVar(&o.operations, "operations", 1000, "operations of each")
+	flags.IntVar(&o.processes, "processes", runtime.NumCPU(), "how many processes live through them, one on each processor")
 	flags.Uint64Var(&o.first, "first", 1, "the first seed")
 	flags.StringVar(&o.intents, "intents", "", "only these intents of each world, by number: 3,17")
 	flags.StringVar(&o.troubles, "troubles", "", "only these troubles of each world, by number, or none")
@@ -114,17 +116,18 @@ func soak(ctx context.Context, o options, out, progress io.Writer) (failed int, 
 	}
 	began := time.Now()
 	live := here
-	if o.sum == "" && o.parts() > 1 {
+	if o.sum == "" && min(o.processes, o.seeds) > 1 {
 		live = apart
 	}
 	sum, err := live(ctx, o, out, progress)
 	switch {
-	case err != nil && !errors.Is(err, context.Canceled):
-		return sum.Failed, err
+	case err != nil && sum.Numbers.Worlds == 0:
+		return 0, err
 	case o.sum != "":
 		return 0, errors.Join(err, save(o.sum, sum))
 	}
-	return sum.Failed, errors.Join(err, o.tell(out, sum, time.Since(began)), o.missed(sum.Numbers)) // also of what was done before it was stopped
+	// Also of what was done before it was stopped, or one part died.
+	return sum.Failed, errors.Join(err, o.tell(out, sum, time.Since(began)), o.missed(sum.Numbers))
 }
 
 // here lives through the worlds in this process, on one server.

@@ -24,7 +24,7 @@ func TestAFewWorldsGoRight(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "soak.json")
 	var out, progress bytes.Buffer
-	if code := run(t.Context(), []string{"-seeds", "2", "-operations", "15", "-json", file}, &out, &progress); code != 0 {
+	if code := run(t.Context(), []string{"-seeds", "2", "-operations", "15", "-processes", "2", "-json", file}, &out, &progress); code != 0 {
 		t.Fatalf("exit code %d: %s\n%s", code, &progress, &out)
 	}
 	for _, row := range []string{
@@ -91,6 +91,22 @@ func TestAWorldThatGoesWrongIsToldWithWhatRepeatsIt(t *testing.T) {
 		if !regexp.MustCompile(line).Match(out.Bytes()) {
 			t.Errorf("no line like %s in\n%s", line, &out)
 		}
+	}
+}
+
+// One part dies; what the others found is told all the same.
+func TestWhatOtherPartsFoundIsToldWhenOneDies(t *testing.T) {
+	t.Parallel()
+	program := faulty(t, "internal/world/soak/main.go", "began := time.Now()\n", "began := time.Now()\n\tif o.sum != \"\" && o.first == 2 {\n\t\tos.Exit(3)\n\t}\n")
+	var out, progress bytes.Buffer
+	soak := exec.CommandContext(t.Context(), program, "-seeds", "2", "-operations", "15", "-processes", "2")
+	soak.Stdout, soak.Stderr = &out, &progress
+	var exit *exec.ExitError
+	if err := soak.Run(); !errors.As(err, &exit) || exit.ExitCode() != 1 || !strings.Contains(progress.String(), "part 2 of 2: exit status 3") {
+		t.Fatalf("it ended with %v: %s\n%s", err, &progress, &out)
+	}
+	if !regexp.MustCompile(`(?m)^ *1  worlds$`).Match(out.Bytes()) {
+		t.Errorf("the other part is lost:\n%s", &out)
 	}
 }
 

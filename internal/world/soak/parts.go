@@ -10,8 +10,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"strconv"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -20,19 +20,17 @@ import (
 // partOfSoak is the environment variable that a part is started with. Tests know it by that.
 const partOfSoak = "RECONCILER_SOAK_PART"
 
-// parts is how many processes live through the worlds.
-func (o options) parts() int { return min(runtime.NumCPU(), o.seeds) }
-
-// apart lives through the worlds in one process for each processor, which has a server of its
-// own there. A world and its database talk in turn, thousands of times: side by side on one
-// processor neither wakes another one up for every word, which saves a quarter of all.
+// apart lives through the worlds in several processes, one on each processor, which has a
+// server of its own there. A world and its database talk in turn, thousands of times: side by
+// side on one processor neither wakes another one up for every word, which saves a quarter.
 func apart(ctx context.Context, o options, out, progress io.Writer) (sum result, err error) {
 	dir, err := os.MkdirTemp("", "reconciler-soak-")
 	if err != nil {
 		return sum, err
 	}
 	defer os.RemoveAll(dir)
-	n := o.parts()
+	n := min(o.processes, o.seeds)
+	out, progress = &shared{to: out}, &shared{to: progress}
 	found := make([]result, n)
 	var group errgroup.Group // one that fails does not stop the others: they tell what they found
 	for k := range n {
@@ -49,6 +47,19 @@ func apart(ctx context.Context, o options, out, progress io.Writer) (sum result,
 		err = ctx.Err()
 	}
 	return sum, err
+}
+
+// shared is written to by several parts at once.
+type shared struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+// Write implements [io.Writer].
+func (s *shared) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.to.Write(text)
 }
 
 // part is the k-th of n parts of the worlds, and where it writes what they came to.

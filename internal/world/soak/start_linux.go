@@ -16,13 +16,13 @@ func startOn(c *exec.Cmd, k int) error {
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
 		return err
 	}
-	for cpu := 0; ; cpu++ {
+	k %= all.Count() // it may be fewer than they were
+	for cpu := 0; one.Count() == 0; cpu++ {
 		if !all.IsSet(cpu) {
 			continue
 		}
 		if k--; k < 0 {
 			one.Set(cpu)
-			break
 		}
 	}
 	if err := unix.SchedSetaffinity(0, &one); err != nil {
