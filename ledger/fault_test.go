@@ -151,7 +151,7 @@ func TestFaultsSayWhatKindTheyAre(t *testing.T) {
 	t.Run("a statement that takes too long", func(t *testing.T) {
 		led, err := ledger.Open(t.Context(), ledger.Options{URL: with(t, w.url, func(u *url.URL) {
 			q := u.Query()
-			q.Set("statement_timeout", "50")
+			q.Set("statement_timeout", "2000")
 			u.RawQuery = q.Encode()
 		})})
 		if err != nil {
